@@ -1,14 +1,16 @@
-// The algebra of layouts: what a buffer holds, as an N-D array whose elements are elements of logical
-// tensors or padding. Adapters and explicit layouts only build expressions in it.
+// The algebra of layouts: what a buffer holds, as an N-D array whose elements are elements of
+// logical tensors or padding. Adapters and explicit layouts only build expressions in it.
 //
-// A block is a shape and a list of pieces; a piece is a box of one tensor laid into the block along
-// its axes, possibly transposed and with steps. All operations are values in, value out; all sizes
-// are in elements. Operations on pieces cost time proportional to their number, never to elements.
+// A block is a shape and a list of pieces; a piece is a nest of loops that walks a part of one
+// tensor and a part of the block together. Whatever slicing, joining, stacking, transposing,
+// splitting and merging of dims can express is exact. All operations are values in, value out; all
+// sizes are in elements. They cost time proportional to pieces, never to elements; a piece is cut
+// only where a later operation leaves no single nest of loops.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "foundation/error.h"
@@ -25,37 +27,55 @@ class Block {
   static Block Padding(std::vector<std::int64_t> shape);
 
   const std::vector<std::int64_t>& shape() const { return shape_; }
+  // Whether any element of the block is an element of a tensor.
+  bool HoldsElements() const { return !pieces_.empty(); }
 
-  // Elements [start, stop) along `dim`; start == stop is legal and keeps the other dims.
+  // Elements [start, stop) along `dim`, 0 <= start <= stop <= size (precondition). start == stop is
+  // legal and keeps the other dims.
   Block Slice(int dim, std::int64_t start, std::int64_t stop) const;
-  // Joined along `dim`; other dims must be equal (precondition; callers report before).
+  // Joined along `dim`; at least one part, and the other dims equal (precondition; callers report
+  // before).
   static Block Concat(int dim, std::span<const Block> parts);
-  // A new dim 0, one entry per part.
+  // A new dim 0 with one entry per part; at least one part, all of one shape (precondition).
   static Block Stack(std::span<const Block> parts);
-  // Dim k of the result is dim order[k] of this.
+  // Dim k of the result is dim order[k] of this; `order` is a permutation (precondition).
   Block Transpose(std::span<const int> order) const;
-  // Dim `dim` of size a * inner becomes two dims (a, inner). Each piece must allow it; else an Error.
+  // Dim `dim` becomes two dims (size / inner, inner). An Error if `inner` does not divide its size.
   Result<Block> SplitDim(int dim, std::int64_t inner) const;
-  // Dims `dim` and `dim + 1` become one.
+  // Dims `dim` and `dim + 1` become one. An Error if its size does not fit 64 bits.
   Result<Block> MergeDims(int dim) const;
-  // Padding behind, up to `size` along `dim`.
+  // Padding behind, up to `size` along `dim`; `size` is at least the present one (precondition).
   Block PadTo(int dim, std::int64_t size) const;
 
-  // The regions of this block as the whole of parameter `parameter`, row-major.
+  // The regions of this block as the whole of parameter `parameter`, row-major, in elements, in no
+  // particular order. The product of the shape fits 64 bits (precondition). The stride of a dim of
+  // extent 1 carries no meaning.
   void AppendRegions(ParameterIndex parameter, RegionTable& regions) const;
 
  private:
-  struct Axis {                 // of one tensor dim of a piece
-    std::int64_t begin = 0;     // first element in the tensor
-    std::int64_t extent = 1;
-    int block_dim = 0;          // the block dim it runs along, and
-    std::int64_t step = 1;      // how far one element goes along it
+  // One loop of a piece's nest: iteration i adds i * tensor_step to the index of tensor dim
+  // `tensor_dim` and i * block_step to the index of block dim `block_dim`.
+  struct Loop {
+    std::int32_t tensor_dim = 0;
+    std::int32_t block_dim = 0;
+    std::int64_t tensor_step = 1;
+    std::int64_t block_step = 1;
+    std::int64_t count = 1;
   };
   struct Piece {
     TensorIndex tensor = 0;
-    std::vector<Axis> axes;               // one per tensor dim; several may share a block dim
-    std::vector<std::int64_t> position;   // of its first element in the block
+    boost::container::small_vector<std::int64_t, 4> tensor_origin;  // of its first element
+    boost::container::small_vector<std::int64_t, 4> block_origin;
+    boost::container::small_vector<Loop, 4> loops;  // at least one per tensor dim, all counts >= 1
   };
+
+  static void Advance(Piece& piece, std::size_t loop, std::int64_t iterations);
+  static void CutPiece(Piece piece, std::int32_t dim, std::int64_t start, std::int64_t stop,
+                       std::vector<Piece>& kept);
+  static void SplitPiece(Piece piece, std::int32_t dim, std::int64_t inner,
+                         std::vector<Piece>& split);
+  static void JoinLoops(Piece& piece);
+
   std::vector<std::int64_t> shape_;
   std::vector<Piece> pieces_;
 };

@@ -1,0 +1,105 @@
+// Blocks -> regions: the nest of loops of a piece becomes boxes of its tensor with one stride a
+// dim.
+#include <algorithm>
+#include <cstddef>
+
+#include "compiler/layout/block.h"
+
+namespace reshard {
+namespace {
+
+using Sizes = boost::container::small_vector<std::int64_t, 4>;
+
+// A loop over one tensor dim, its block step turned into elements of the parameter.
+struct Walk {
+  std::int32_t tensor_dim = 0;
+  std::int64_t tensor_step = 1;
+  std::int64_t stride = 0;
+  std::int64_t count = 1;
+};
+
+// What a piece is made of: a box with strides, repeated by the walks that are no part of it.
+struct Boxes {
+  Sizes begin;
+  Sizes extent;
+  Sizes stride;
+  std::int64_t offset = 0;
+  boost::container::small_vector<Walk, 4> repeats;
+};
+
+// Takes the walks of one tensor dim, innermost first. A box is contiguous in its tensor, so the
+// walk of tensor step 1 and those that continue it in tensor and parameter alike become the box's
+// dim; all others repeat the box.
+void AddDim(std::size_t dim, boost::container::small_vector<Walk, 4>& walks, Boxes& boxes) {
+  std::sort(walks.begin(), walks.end(), [](const Walk& a, const Walk& b) {
+    return a.tensor_step != b.tensor_step ? a.tensor_step < b.tensor_step : a.count < b.count;
+  });
+  boxes.stride[dim] = walks.empty() ? 0 : walks.front().stride;
+  for (const Walk& walk : walks) {
+    if (walk.count == 1) continue;
+    std::int64_t& extent = boxes.extent[dim];
+    if (boxes.repeats.empty() || boxes.repeats.back().tensor_dim != walk.tensor_dim) {
+      if (extent == 1 && walk.tensor_step == 1) {
+        extent = walk.count;
+        boxes.stride[dim] = walk.stride;
+        continue;
+      }
+      if (extent > 1 && walk.tensor_step == extent && walk.stride == extent * boxes.stride[dim]) {
+        extent *= walk.count;
+        continue;
+      }
+    }
+    boxes.repeats.push_back(walk);
+  }
+}
+
+void AddRepeated(TensorIndex tensor, ParameterIndex parameter, Boxes& boxes, std::size_t repeat,
+                 RegionTable& regions) {
+  if (repeat == boxes.repeats.size()) {
+    regions.Add({tensor,
+                 parameter,
+                 boxes.offset,
+                 {boxes.begin.data(), boxes.begin.size()},
+                 {boxes.extent.data(), boxes.extent.size()},
+                 {boxes.stride.data(), boxes.stride.size()}});
+    return;
+  }
+  const Walk& walk = boxes.repeats[repeat];
+  std::int64_t& begin = boxes.begin[static_cast<std::size_t>(walk.tensor_dim)];
+  for (std::int64_t i = 0; i < walk.count; ++i) {
+    AddRepeated(tensor, parameter, boxes, repeat + 1, regions);
+    begin += walk.tensor_step;
+    boxes.offset += walk.stride;
+  }
+  begin -= walk.count * walk.tensor_step;
+  boxes.offset -= walk.count * walk.stride;
+}
+
+}  // namespace
+
+void Block::AppendRegions(ParameterIndex parameter, RegionTable& regions) const {
+  Sizes strides(shape_.size(), 1);
+  for (std::size_t dim = shape_.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape_[dim];
+  for (const Piece& piece : pieces_) {
+    Boxes boxes;
+    boxes.begin.assign(piece.tensor_origin.begin(), piece.tensor_origin.end());
+    boxes.extent.assign(boxes.begin.size(), 1);
+    boxes.stride.assign(boxes.begin.size(), 0);
+    for (std::size_t dim = 0; dim < shape_.size(); ++dim) {
+      boxes.offset += piece.block_origin[dim] * strides[dim];
+    }
+    for (std::size_t dim = 0; dim < boxes.begin.size(); ++dim) {
+      boost::container::small_vector<Walk, 4> walks;
+      for (const Loop& loop : piece.loops) {
+        if (static_cast<std::size_t>(loop.tensor_dim) != dim) continue;
+        walks.push_back({loop.tensor_dim, loop.tensor_step,
+                         loop.block_step * strides[static_cast<std::size_t>(loop.block_dim)],
+                         loop.count});
+      }
+      AddDim(dim, walks, boxes);
+    }
+    AddRepeated(piece.tensor, parameter, boxes, 0, regions);
+  }
+}
+
+}  // namespace reshard
