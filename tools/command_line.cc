@@ -1,0 +1,154 @@
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace reshard {
+namespace {
+
+// Names in files and on command lines may hold line breaks and escape sequences; the error stays
+// one line and leaves the terminal alone.
+std::string OneLine(std::string line) {
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  }
+  return line;
+}
+
+void PrintError(std::string_view program, const Error& error) {
+  const char* no_color = std::getenv("NO_COLOR");  // https://no-color.org
+  const bool colour = isatty(STDERR_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+  const std::string line = fmt::format("{}: {}error:{} {}\n", program, colour ? "\x1b[1;31m" : "",
+                                       colour ? "\x1b[0m" : "", OneLine(ToString(error)));
+  std::fputs(line.c_str(), stderr);
+}
+
+// Standard output is buffered: a full disk shows when the last bytes are flushed.
+Result<void> FlushOutput() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  const int code = errno;
+  return InputError(
+      "standard output",
+      code == 0 ? "cannot be written" : std::string("cannot be written: ") + std::strerror(code));
+}
+
+Result<void> RunGuarded(const std::function<Result<void>()>& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected<Error>(Error{Fault::kInternal, "", "out of memory",
+                                       "give the command more memory or a smaller job"});
+  } catch (const std::exception& exception) {
+    return InternalError("", std::string("unexpected exception: ") + exception.what());
+  } catch (...) {
+    return InternalError("", "unexpected exception");
+  }
+}
+
+}  // namespace
+
+struct CommandLine::Parser {
+  CLI::App app;
+  std::string program;
+};
+
+CommandLine::CommandLine(std::string_view program, std::string_view purpose,
+                         std::string_view example)
+    : parser_(std::make_unique<Parser>()) {
+  parser_->program = program;
+  parser_->app.name(std::string(program));
+  parser_->app.description(std::string(purpose));
+  parser_->app.footer("\nExample:\n" + std::string(example));
+  parser_->app.get_formatter()->column_width(34);
+  parser_->app.get_formatter()->label("REQUIRED", "(required)");
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::AddPositional(std::string_view name, std::string& value,
+                                std::string_view meaning) {
+  parser_->app.add_option(std::string(name), value, std::string(meaning))
+      ->required()
+      ->type_name("");
+}
+
+void CommandLine::AddOption(std::string_view names, std::string_view placeholder,
+                            std::string& value, std::string_view meaning) {
+  parser_->app.add_option(std::string(names), value, std::string(meaning))
+      ->type_name(std::string(placeholder));
+}
+
+void CommandLine::AddRequiredOption(std::string_view names, std::string_view placeholder,
+                                    std::string& value, std::string_view meaning) {
+  parser_->app.add_option(std::string(names), value, std::string(meaning))
+      ->required()
+      ->type_name(std::string(placeholder));
+}
+
+void CommandLine::AddOption(std::string_view names, std::string_view placeholder,
+                            std::optional<std::int64_t>& value, std::string_view meaning) {
+  // CLI11's own conversion takes what exceeds 64 bits for the largest number.
+  const auto convert = [&value, label = std::string(names)](const std::string& text) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+      throw CLI::ValidationError(label, "'" + text + "' is not a whole number from 0 up");
+    }
+    value = number;
+  };
+  parser_->app.add_option_function<std::string>(std::string(names), convert, std::string(meaning))
+      ->type_name(std::string(placeholder));
+}
+
+void CommandLine::AddChoice(std::string_view names, const std::vector<std::string>& choices,
+                            std::string& value, std::string_view meaning) {
+  parser_->app.add_option(std::string(names), value, std::string(meaning))
+      ->check(CLI::IsMember(choices))
+      ->type_name("");
+}
+
+void CommandLine::AddRepeated(std::string_view names, std::string_view placeholder,
+                              std::vector<std::string>& values, std::string_view meaning) {
+  parser_->app.add_option(std::string(names), values, std::string(meaning))
+      ->allow_extra_args(false)  // one value each time it is given
+      ->type_name(std::string(placeholder));
+}
+
+void CommandLine::AddFlag(std::string_view names, bool& value, std::string_view meaning) {
+  parser_->app.add_flag(std::string(names), value, std::string(meaning));
+}
+
+Result<bool> CommandLine::Parse(int argc, const char* const* argv) {
+  try {
+    parser_->app.parse(argc, argv);
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    Print(parser_->app.help());
+    return false;
+  } catch (const CLI::ParseError& error) {
+    return UsageError(error.what(), "see " + parser_->program + " -h");
+  }
+}
+
+int RunCommand(std::string_view program, const std::function<Result<void>()>& body) {
+  Result<void> done = RunGuarded(body);
+  if (done) done = FlushOutput();
+  if (done) return 0;
+  PrintError(program, done.error());
+  return static_cast<int>(done.error().fault);
+}
+
+void Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace reshard
