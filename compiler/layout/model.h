@@ -1,0 +1,46 @@
+// A model: its logical tensors, and what is known of its family.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/error.h"
+#include "foundation/json_cursor.h"
+#include "foundation/json_value.h"
+#include "schedules/job_records.h"
+
+namespace reshard {
+
+struct Model {
+  std::vector<Tensor> tensors;  // bytewise by name; names differ; bytes of each fit 64 bits
+  std::string family;           // "" if not given: recognised by name patterns
+  // The fields of config.json, and the name errors give them; the root is null where there is none.
+  JsonDocument config;
+  // The tensors follow from the config (and need not be written beside it).
+  bool tensors_from_config = false;
+
+  // The index of the tensor of that name.
+  std::optional<TensorIndex> Find(std::string_view name) const;
+  // The config as a place to read fields from.
+  JsonCursor Config() const { return JsonCursor(config); }
+};
+
+// Sorts tensors by name and checks them: names differ and are not empty, sizes are not negative,
+// the bytes of each tensor and of all together fit 64 bits. Errors name `place` and the tensor.
+Result<void> NormaliseTensors(const std::string& place, std::vector<Tensor>& tensors);
+
+// Bytes of a tensor that NormaliseTensors has passed.
+std::int64_t TensorBytes(const Tensor& tensor);
+
+// The model that `value` is: a path (relative to `folder`) of a tensor list, a .safetensors file, a
+// model.safetensors.index.json with its shards beside it or a Hugging Face config.json; or one of
+// the objects such a JSON file may hold, or {"tensors": .., "family": .., "config": ..}.
+Result<Model> ReadModel(const JsonCursor& value, const std::string& folder);
+
+// The shortest object that ReadModel makes an equal model from.
+JsonValue ModelToJson(const Model& model);
+
+}  // namespace reshard

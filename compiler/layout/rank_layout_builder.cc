@@ -1,0 +1,84 @@
+#include "compiler/layout/rank_layout_builder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "foundation/checked_arithmetic.h"
+
+namespace reshard {
+
+Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, const Block& block) {
+  // Without the zeros: the strides of an empty parameter must fit as well.
+  std::int64_t bytes = ElementBytes(dtype);
+  for (const std::int64_t size : block.shape()) {
+    const std::optional<std::int64_t> product =
+        CheckedMultiply(bytes, std::max<std::int64_t>(size, 1));
+    if (!product) return InputError(name, "its size does not fit 64 bits");
+    bytes = *product;
+  }
+  const std::int64_t first = layout_.regions.size();
+  block.AppendRegions(static_cast<ParameterIndex>(layout_.parameters.size()), layout_.regions);
+  for (std::int64_t r = first; r < layout_.regions.size(); ++r) {
+    const Tensor& tensor = tensors_[static_cast<std::size_t>(layout_.regions[r].tensor)];
+    if (tensor.dtype == dtype) continue;
+    return InputError(name, "the parameter is " + std::string(Name(dtype)) + ", but tensor " +
+                                tensor.name + " in it is " + std::string(Name(tensor.dtype)));
+  }
+  layout_.parameters.push_back({std::move(name), dtype, block.shape()});
+  return {};
+}
+
+Result<RankLayout> RankLayoutBuilder::Build() && {
+  RankLayout layout = SortedLayout(std::move(layout_));
+  const auto twice =
+      std::adjacent_find(layout.parameters.begin(), layout.parameters.end(),
+                         [](const Parameter& a, const Parameter& b) { return a.name == b.name; });
+  if (twice != layout.parameters.end()) {
+    return InputError(twice->name, "two parameters of one rank have this name",
+                      "give each its own name");
+  }
+  return layout;
+}
+
+RankLayout SortedLayout(RankLayout layout) {
+  const std::size_t parameter_count = layout.parameters.size();
+  std::vector<std::size_t> parameters(parameter_count);
+  std::iota(parameters.begin(), parameters.end(), 0);
+  std::stable_sort(parameters.begin(), parameters.end(), [&](std::size_t a, std::size_t b) {
+    return layout.parameters[a].name < layout.parameters[b].name;
+  });
+  std::vector<ParameterIndex> place_of(parameter_count);
+  RankLayout sorted;
+  sorted.parameters.reserve(parameter_count);
+  for (std::size_t i = 0; i < parameter_count; ++i) {
+    place_of[parameters[i]] = static_cast<ParameterIndex>(i);
+    sorted.parameters.push_back(std::move(layout.parameters[parameters[i]]));
+  }
+
+  std::vector<std::int64_t> regions(static_cast<std::size_t>(layout.regions.size()));
+  std::iota(regions.begin(), regions.end(), 0);
+  std::sort(regions.begin(), regions.end(), [&](std::int64_t a, std::int64_t b) {
+    const Region left = layout.regions[a];
+    const Region right = layout.regions[b];
+    if (left.tensor != right.tensor) return left.tensor < right.tensor;
+    const auto order = std::lexicographical_compare_three_way(
+        left.begin.begin(), left.begin.end(), right.begin.begin(), right.begin.end());
+    if (order != 0) return order < 0;
+    const ParameterIndex left_place = place_of[static_cast<std::size_t>(left.parameter)];
+    const ParameterIndex right_place = place_of[static_cast<std::size_t>(right.parameter)];
+    return std::pair(left_place, left.offset) < std::pair(right_place, right.offset);
+  });
+  for (const std::int64_t r : regions) {
+    Region region = layout.regions[r];
+    region.parameter = place_of[static_cast<std::size_t>(region.parameter)];
+    sorted.regions.Add(region);
+  }
+  return sorted;
+}
+
+}  // namespace reshard

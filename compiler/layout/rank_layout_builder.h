@@ -1,0 +1,37 @@
+// Blocks -> what one rank holds.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "compiler/layout/block.h"
+#include "foundation/error.h"
+#include "schedules/job_records.h"
+
+namespace reshard {
+
+// Collects the parameters of one rank. Tensor indices in blocks are indices into `tensors`, which
+// must outlive the builder.
+class RankLayoutBuilder {
+ public:
+  explicit RankLayoutBuilder(std::span<const Tensor> tensors) : tensors_(tensors) {}
+
+  // A parameter of the block's shape. Errors, their place the parameter's name: its bytes do not
+  // fit 64 bits; a tensor in it has another dtype.
+  Result<void> AddParameter(std::string name, DType dtype, const Block& block);
+
+  // Parameters come out bytewise by name and regions by (tensor, begin, parameter, offset), so that
+  // equal contents are equal values whatever the order they were added in. Errors, their place the
+  // parameter's name: two parameters of one name.
+  Result<RankLayout> Build() &&;
+
+ private:
+  std::span<const Tensor> tensors_;
+  RankLayout layout_;
+};
+
+// `layout` with its parameters bytewise by name and its regions by (tensor, begin, parameter,
+// offset).
+RankLayout SortedLayout(RankLayout layout);
+
+}  // namespace reshard
