@@ -5,7 +5,8 @@
 // class's stream run through the program of the rank's layout: that way the programs are stored
 // once per layout (replicas share them) and rounds do not multiply them.
 //
-// Bytes of an entry: for dims d (outermost first), index i_d in [0, count_d): a run of `run` bytes at
+// Bytes of an entry: for dims d (outermost first), index i_d in [0, count_d): a run of `run` bytes
+// at
 //   offset + sum_d i_d * stride_d
 // of the parameter; runs follow each other in the stream in row-major order of (i_0, i_1, ..).
 #pragma once

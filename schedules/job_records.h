@@ -1,7 +1,7 @@
 // The normalised job as plain records: what verifier, planner and runtime work from.
 //
-// Tensors are sorted by name (bytewise), so that the order in the inputs does not count. Layouts are
-// interned: ranks that hold the same regions at the same places share one.
+// Tensors are sorted by name (bytewise), so that the order in the inputs does not count. Layouts
+// are interned: ranks that hold the same regions at the same places share one.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct RankLayout {
 
 // A member of the sorted union of both sides' GPUs.
 struct Rank {
-  std::int32_t gpu = 0;     // in the cluster
+  std::int32_t gpu = 0;  // in the cluster
   std::int32_t node = 0;
   std::int32_t domain = 0;
   std::int32_t source_group = kNoGroup;  // index of its group on each side, or none
@@ -60,8 +60,8 @@ struct Options {
   std::int64_t staging_bytes = std::int64_t{2048} << 20;
   std::int64_t chunk_bytes = 0;  // ceiling of a NIC's bytes in one round; 0: the planner chooses
   std::int64_t max_ops_per_group = 2048;
-  std::int64_t max_peers = 0;    // 0: no limit
-  double nic_share = 1.0;        // share of every NIC the refit may use, (0, 1]
+  std::int64_t max_peers = 0;  // 0: no limit
+  double nic_share = 1.0;      // share of every NIC the refit may use, (0, 1]
   bool operator==(const Options&) const = default;
 };
 

@@ -12,7 +12,9 @@
 //   unpack lane,   step r: copies what arrived in round r to the parameters that need it, then does
 //                          the local moves of round r.
 //
-// Steps of one lane run in order. A rank's `waits` order steps of different lanes.
+// Steps of one lane run in order. A rank's `waits` order steps of different lanes. A step with
+// nothing to do costs nothing but orders all the same: it ends no earlier than the step before it
+// of its lane and the steps it waits for.
 #pragma once
 
 #include <array>
@@ -60,7 +62,19 @@ struct ByteRange {
 };
 
 // The bytes of chunk `chunk` of `column`, in its class's stream; empty outside [0, chunk count).
+// Costs time proportional to `chunk`.
 ByteRange ChunkRange(const Column& column, const Profile& profile, std::int64_t chunk);
+
+// Its size alone, in constant time but for the last chunk.
+std::int64_t ChunkBytes(const Column& column, const Profile& profile, std::int64_t chunk);
+
+// First bytes of all chunks and, last, the column's end: chunk k is [starts[k], starts[k + 1]).
+std::vector<std::int64_t> ChunkStarts(const Column& column, const Profile& profile);
+
+// What `bytes` take in a slot.
+inline std::int64_t AlignedBytes(std::int64_t bytes) {
+  return (bytes + kChunkAlignmentBytes - 1) / kChunkAlignmentBytes * kChunkAlignmentBytes;
+}
 
 enum class SlotKind : std::uint8_t {
   kPack,     // filled by the pack lane
@@ -73,7 +87,7 @@ inline constexpr SlotIndex kFromParameters = -1;
 
 struct SlotItem {
   ColumnIndex column = 0;
-  RoundIndex first_round = 0;  // chunk k is in the instance of round first_round + k
+  RoundIndex first_round = 0;               // chunk k is in the instance of round first_round + k
   SlotIndex origin_slot = kFromParameters;  // pack slots only
   std::int32_t origin_item = 0;
   bool unpack = false;  // receive slots only: the unpack lane copies it to the rank's parameters
@@ -166,14 +180,14 @@ struct Notices {
 };
 
 struct Plan {
-  std::string job_json;    // canonical text of the normalised job: cluster, model, layouts as written
+  std::string job_json;  // canonical text of the normalised job: cluster, model, layouts as written
   std::string job_digest;  // 32 hex digits of job_json's XXH3-128
   JobRecords job;
   Demand demand;
   std::vector<CopyProgram> programs;  // sorted by (layout, class)
   std::vector<Profile> profiles;
   std::vector<Column> columns;
-  std::vector<Transfer> transfers;    // sorted by (from, to, first active round)
+  std::vector<Transfer> transfers;      // sorted by (from, to, first active round)
   std::vector<RankSchedule> schedules;  // one per rank
   RoundIndex round_count = 0;
   Notices notices;
@@ -191,11 +205,13 @@ std::vector<ItemPlacement> PlaceItems(const Slot& slot, RoundIndex round,
                                       const std::vector<Column>& columns,
                                       const std::vector<Profile>& profiles);
 
-// Bytes `run` occupies in round `round` (of the slot's own numbering).
+// Bytes `run` occupies in round `round` (of the slot's own numbering), each item's size rounded up:
+// what a transfer of the run carries. 0 if and only if no item carries a byte.
 std::int64_t RunBytes(const Slot& slot, const SlotRun& run, RoundIndex round,
                       const std::vector<Column>& columns, const std::vector<Profile>& profiles);
 
-// The rounds in which a slot's items carry anything: [first, last), last = first if none.
+// The rounds from the first to the last in which a slot's item carries anything: [first, last),
+// last = first if none. A short column may have rounds of no byte in between.
 struct RoundRange {
   RoundIndex first = 0;
   RoundIndex last = 0;

@@ -1,9 +1,9 @@
 // Plan <-> file. The only place that knows the Protobuf schema (plan.proto).
 //
 // A file is a fixed magic and schema version, a table of sections with offset, size and XXH3 hash,
-// and the sections: header and certificate, job text, tensors, layouts, demand, programs per layout,
-// schedule records, and per rank an index of what it needs. A rank reads the table and its own
-// sections only. Equal plans encode to equal bytes.
+// and the sections: header and certificate, job text, tensors, layouts, demand, programs per
+// layout, schedule records, and per rank an index of what it needs. A rank reads the table and its
+// own sections only. Equal plans encode to equal bytes.
 #pragma once
 
 #include <cstdint>

@@ -29,10 +29,10 @@ struct RankPart {
   std::vector<InPlacePair> in_place;
   std::vector<CopyProgram> source_programs;       // ascending by class; only classes it reads
   std::vector<CopyProgram> destination_programs;  // ascending by class; only classes it writes
-  std::vector<Profile> profiles;  // those its columns use, renumbered
-  std::vector<Column> columns;    // those its slots and local moves use, renumbered
+  std::vector<Profile> profiles;                  // those its columns use, renumbered
+  std::vector<Column> columns;                    // those its slots and local moves use, renumbered
   RankSchedule schedule;
-  std::vector<RankTransfer> sends;     // both in the order of Plan::transfers
+  std::vector<RankTransfer> sends;  // both in the order of Plan::transfers
   std::vector<RankTransfer> receives;
   bool operator==(const RankPart&) const = default;
 };

@@ -1,8 +1,8 @@
 // Boxes of logical tensors, packed: regions (a box and where it lies in a parameter).
 //
-// A region maps element (i_0, .., i_{n-1}) of the box [begin, begin + extent) of a logical tensor to
-// element  offset + sum_k (i_k - begin_k) * stride_k  of a parameter. All are counted in elements.
-// The box may be of any number of dims (0 for a scalar) and never empty.
+// A region maps element (i_0, .., i_{n-1}) of the box [begin, begin + extent) of a logical tensor
+// to element  offset + sum_k (i_k - begin_k) * stride_k  of a parameter. All are counted in
+// elements. The box may be of any number of dims (0 for a scalar) and never empty.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,14 @@ class RegionTable {
   Region operator[](std::int64_t index) const {
     const Row& row = rows_[static_cast<std::size_t>(index)];
     const auto dims = static_cast<std::size_t>(row.dims);
-    const std::span<const std::int64_t> pool = std::span(pool_).subspan(
-        static_cast<std::size_t>(row.pool), 3 * dims);
-    return {row.tensor,          row.parameter,             row.offset,
-            pool.first(dims),    pool.subspan(dims, dims),  pool.subspan(2 * dims, dims)};
+    const std::span<const std::int64_t> pool =
+        std::span(pool_).subspan(static_cast<std::size_t>(row.pool), 3 * dims);
+    return {row.tensor,
+            row.parameter,
+            row.offset,
+            pool.first(dims),
+            pool.subspan(dims, dims),
+            pool.subspan(2 * dims, dims)};
   }
   bool operator==(const RegionTable&) const = default;
 
