@@ -1,4 +1,5 @@
-// Arithmetic on 64-bit counts, offsets and sizes that inputs decide: overflow is a value, not a wrap.
+// Arithmetic on 64-bit counts, offsets and sizes that inputs decide: overflow is a value, not a
+// wrap.
 #pragma once
 
 #include <cstdint>

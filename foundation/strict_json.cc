@@ -1,0 +1,205 @@
+#include "foundation/strict_json.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace reshard {
+namespace {
+
+// Builds a JsonValue from the parser's events, which come without recursion, and stops the parser
+// at the first breach of the limits.
+class DocumentBuilder {
+ public:
+  DocumentBuilder(const JsonLimits& limits, std::string_view text) : limits_(limits), text_(text) {}
+
+  // The parser's side; names and signatures are nlohmann::json_sax's.
+  bool null() { return Add(JsonValue()); }                        // NOLINT
+  bool boolean(bool value) { return Add(value); }                 // NOLINT
+  bool number_integer(std::int64_t value) { return Add(value); }  // NOLINT
+  bool number_unsigned(std::uint64_t value) {                     // NOLINT
+    if (std::in_range<std::int64_t>(value)) return Add(static_cast<std::int64_t>(value));
+    return Add(static_cast<double>(value));
+  }
+  bool number_float(double value, const std::string&) { return Add(value); }  // NOLINT
+  bool string(std::string& value) { return Add(std::move(value)); }           // NOLINT
+  bool binary(std::vector<std::uint8_t>&) { return false; }                   // NOLINT: not in text
+  bool start_object(std::size_t) { return Open(JsonValue::Object()); }        // NOLINT
+  bool start_array(std::size_t) { return Open(JsonValue::Array()); }          // NOLINT
+  bool key(std::string& name) {                                               // NOLINT
+    open_.back().AsObject()->emplace_back(std::move(name), JsonValue());
+    return true;
+  }
+  bool end_array() { return Close(); }  // NOLINT
+  bool end_object() {                   // NOLINT
+    if (const std::string* name = DuplicateKey(*open_.back().AsObject())) {
+      return Refuse(PathOfOpen(), "field '" + name->substr(0, kLongestQuote) + "' stands twice",
+                    "keep one");
+    }
+    return Close();
+  }
+  bool parse_error(std::size_t position, const std::string&,  // NOLINT
+                   const nlohmann::detail::exception& exception) {
+    // The library's text begins with its own tag and position, which ours replaces.
+    std::string reason = exception.what();
+    const std::size_t begin = reason.find(": ");
+    if (begin != std::string::npos) reason.erase(0, begin + 2);
+    if (reason.size() > kLongestQuote) reason = reason.substr(0, kLongestQuote) + "...";
+    return Refuse(LineAndColumn(position), reason);
+  }
+
+  JsonValue TakeRoot() { return std::move(root_); }
+  Error TakeError(const std::string& name) {
+    if (error_.place.empty()) {
+      error_.place = name;
+    } else if (!name.empty()) {
+      error_.place = name + ": " + error_.place;
+    }
+    return std::move(error_);
+  }
+
+ private:
+  static constexpr std::size_t kLongestQuote = 200;
+
+  bool Refuse(std::string place, std::string reason, std::string remedy = "") {
+    error_ = Error{Fault::kInput, std::move(place), std::move(reason), std::move(remedy)};
+    return false;
+  }
+
+  bool Count() {
+    if (++value_count_ <= limits_.values) return true;
+    return Refuse("", "more than " + std::to_string(limits_.values) + " values");
+  }
+
+  // Puts a finished value where the innermost open array or object awaits it.
+  void Place(JsonValue value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (JsonValue::Array* array = open_.back().AsArray()) {
+      array->push_back(std::move(value));
+    } else {
+      open_.back().AsObject()->back().second = std::move(value);
+    }
+  }
+
+  bool Add(JsonValue value) {
+    if (!Count()) return false;
+    Place(std::move(value));
+    return true;
+  }
+
+  bool Open(JsonValue container) {
+    if (static_cast<std::int64_t>(open_.size()) >= limits_.depth) {
+      return Refuse("", "nesting deeper than " + std::to_string(limits_.depth));
+    }
+    if (!Count()) return false;
+    open_.push_back(std::move(container));
+    return true;
+  }
+
+  bool Close() {
+    JsonValue closed = std::move(open_.back());
+    open_.pop_back();
+    Place(std::move(closed));
+    return true;
+  }
+
+  static const std::string* DuplicateKey(const JsonValue::Object& object) {
+    std::vector<const std::string*> names;
+    names.reserve(object.size());
+    for (const JsonValue::Member& member : object) names.push_back(&member.first);
+    std::sort(names.begin(), names.end(),
+              [](const std::string* a, const std::string* b) { return *a < *b; });
+    const auto twin =
+        std::adjacent_find(names.begin(), names.end(),
+                           [](const std::string* a, const std::string* b) { return *a == *b; });
+    return twin == names.end() ? nullptr : *twin;
+  }
+
+  // The path of the innermost open array or object.
+  std::string PathOfOpen() const {
+    std::string path;
+    for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
+      if (i > 0) path += '.';
+      const JsonValue::Array* array = open_[i].AsArray();
+      path += array != nullptr ? std::to_string(array->size())
+                               : PathSegment(open_[i].AsObject()->back().first);
+    }
+    return path;
+  }
+
+  // `position` counts bytes read, the offending one included.
+  std::string LineAndColumn(std::size_t position) const {
+    const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
+    const auto line = std::count(before.begin(), before.end(), '\n');
+    const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+    return "line " + std::to_string(line + 1) + ", column " +
+           std::to_string(before.size() - line_begin + 1);
+  }
+
+  JsonLimits limits_;
+  std::string_view text_;
+  std::vector<JsonValue> open_;
+  JsonValue root_;
+  Error error_;
+  std::int64_t value_count_ = 0;
+};
+
+std::string TooLarge(const JsonLimits& limits) {
+  return "larger than " + std::to_string(limits.bytes) + " bytes";
+}
+
+// The whole of `path`, read at most one byte beyond the limit.
+Result<std::string> ReadText(const std::string& path, const JsonLimits& limits) {
+  std::error_code no_status;
+  const std::filesystem::file_status status = std::filesystem::status(path, no_status);
+  if (std::filesystem::is_directory(status)) return InputError(path, "is a directory");
+  if (std::filesystem::is_regular_file(status)) {
+    std::error_code no_size;
+    const std::uintmax_t size = std::filesystem::file_size(path, no_size);
+    if (!no_size && std::cmp_greater(size, limits.bytes)) return InputError(path, TooLarge(limits));
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) return InputError(path, std::string("cannot open: ") + std::strerror(errno));
+  // A pipe has no size beforehand, so the limit is held while reading too.
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  std::string text;
+  while (std::cmp_less_equal(text.size(), limits.bytes)) {
+    const std::size_t before = text.size();
+    text.resize(before + kPiece);
+    const std::size_t got = std::fread(text.data() + before, 1, kPiece, file.get());
+    text.resize(before + got);
+    if (std::ferror(file.get()) != 0) {
+      return InputError(path, std::string("cannot read: ") + std::strerror(errno));
+    }
+    if (got < kPiece) break;
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<JsonDocument> ParseJson(std::string_view text, std::string name, const JsonLimits& limits) {
+  if (std::cmp_greater(text.size(), limits.bytes)) {
+    return InputError(std::move(name), TooLarge(limits));
+  }
+  DocumentBuilder builder(limits, text);
+  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
+    return tl::unexpected(builder.TakeError(name));
+  }
+  return JsonDocument{std::move(name), builder.TakeRoot()};
+}
+
+Result<JsonDocument> ReadJsonFile(const std::string& path, const JsonLimits& limits) {
+  Result<std::string> text = ReadText(path, limits);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  return ParseJson(*text, path, limits);
+}
+
+}  // namespace reshard
