@@ -6,10 +6,10 @@
 namespace reshard {
 
 JsonValue::JsonValue(double value) {
-  // Below 2^53 an integral double is the number that was written, not one it was rounded to.
-  constexpr double kExactIntegers = 9007199254740992.0;
+  // 2^63, the first double beyond the integers of 64 bits signed.
+  constexpr double kBeyondIntegers = 9223372036854775808.0;
   if (!std::isfinite(value)) return;
-  if (std::abs(value) < kExactIntegers && value == std::trunc(value)) {
+  if (value >= -kBeyondIntegers && value < kBeyondIntegers && value == std::trunc(value)) {
     value_ = static_cast<std::int64_t>(value);
   } else {
     value_ = value;

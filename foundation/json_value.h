@@ -25,7 +25,7 @@ class JsonValue {
   JsonValue() = default;                    // null
   JsonValue(std::nullptr_t) {}              // NOLINT
   JsonValue(bool value) : value_(value) {}  // NOLINT
-  JsonValue(double value);  // NOLINT: an integer where it equals one below 2^53, null if not finite
+  JsonValue(double value);  // NOLINT: an integer where it equals one, null if not finite
   JsonValue(std::string value) : value_(std::move(value)) {}         // NOLINT
   JsonValue(std::string_view value) : value_(std::string(value)) {}  // NOLINT
   JsonValue(const char* value) : value_(std::string(value)) {}       // NOLINT

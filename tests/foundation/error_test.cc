@@ -1,0 +1,27 @@
+#include "foundation/error.h"
+
+#include <gtest/gtest.h>
+
+namespace reshard {
+namespace {
+
+TEST(ErrorTest, OneLineNamesPlaceReasonAndRemedy) {
+  const Error error{Fault::kInput, "job.json: options", "no such planner", "use 'optimal'"};
+  EXPECT_EQ(ToString(error), "job.json: options: no such planner; use 'optimal'");
+}
+
+TEST(ErrorTest, EmptyPartsLeaveNoPunctuation) {
+  EXPECT_EQ(ToString(Error{Fault::kRun, "", "peer 3 is gone", ""}), "peer 3 is gone");
+  EXPECT_EQ(ToString(Error{Fault::kRun, "round 7", "peer 3 is gone", ""}),
+            "round 7: peer 3 is gone");
+}
+
+TEST(ErrorTest, FaultsAreExitStatuses) {
+  EXPECT_EQ(static_cast<int>(InputError("", "").value().fault), 1);
+  EXPECT_EQ(static_cast<int>(Fault::kUsage), 2);
+  EXPECT_EQ(static_cast<int>(InternalError("", "").value().fault), 3);
+  EXPECT_EQ(static_cast<int>(RunError("", "").value().fault), 4);
+}
+
+}  // namespace
+}  // namespace reshard
