@@ -6,10 +6,10 @@
 namespace reshard {
 
 JsonValue::JsonValue(double value) {
-  // 2^63, the first double beyond the integers of 64 bits signed.
+  // 2^63. Its negative is excluded: integers just beyond 64 bits are rounded to it on reading.
   constexpr double kBeyondIntegers = 9223372036854775808.0;
   if (!std::isfinite(value)) return;
-  if (value >= -kBeyondIntegers && value < kBeyondIntegers && value == std::trunc(value)) {
+  if (value > -kBeyondIntegers && value < kBeyondIntegers && value == std::trunc(value)) {
     value_ = static_cast<std::int64_t>(value);
   } else {
     value_ = value;

@@ -22,18 +22,20 @@ class JsonValue {
 
   // Conversions are implicit so that `object.emplace_back("rounds", 12)` and array literals read as
   // the JSON they become.
-  JsonValue() = default;                    // null
-  JsonValue(std::nullptr_t) {}              // NOLINT
-  JsonValue(bool value) : value_(value) {}  // NOLINT
-  JsonValue(double value);  // NOLINT: an integer where it equals one, null if not finite
-  JsonValue(std::string value) : value_(std::move(value)) {}         // NOLINT
-  JsonValue(std::string_view value) : value_(std::string(value)) {}  // NOLINT
-  JsonValue(const char* value) : value_(std::string(value)) {}       // NOLINT
-  JsonValue(Array value) : value_(std::move(value)) {}               // NOLINT
-  JsonValue(Object value) : value_(std::move(value)) {}              // NOLINT
+  // NOLINTBEGIN(google-explicit-constructor)
+  JsonValue() = default;  // null
+  JsonValue(std::nullptr_t) {}
+  JsonValue(bool value) : value_(value) {}
+  JsonValue(double value);  // an integer where it equals one, null where it is not finite
+  JsonValue(std::string value) : value_(std::move(value)) {}
+  JsonValue(std::string_view value) : value_(std::string(value)) {}
+  JsonValue(const char* value) : value_(std::string(value)) {}
+  JsonValue(Array value) : value_(std::move(value)) {}
+  JsonValue(Object value) : value_(std::move(value)) {}
   // `value` must fit 64 bits signed.
   template <std::integral Integer>
-  JsonValue(Integer value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT
+  JsonValue(Integer value) : value_(static_cast<std::int64_t>(value)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   // Each is the value if it is of that kind, else nullptr.
   const bool* AsBool() const { return std::get_if<bool>(&value_); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,9 @@ class Writer {
     if (const bool* boolean = value.AsBool()) {
       text_ += *boolean ? "true" : "false";
     } else if (const std::int64_t* integer = value.AsInteger()) {
-      WriteNumber(*integer);
+      WriteInteger(*integer);
     } else if (const double* fraction = value.AsFraction()) {
-      WriteNumber(*fraction);
+      WriteFraction(*fraction);
     } else if (const std::string* string = value.AsString()) {
       WriteString(*string);
     } else if (const JsonValue::Array* array = value.AsArray()) {
@@ -34,10 +35,22 @@ class Writer {
   std::string TakeText() { return std::move(text_); }
 
  private:
-  template <typename Number>
-  void WriteNumber(Number number) {
-    char digits[32];  // to_chars writes the shortest text that reads back equal
-    text_.append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
+  // to_chars writes the shortest text that reads back equal.
+  void WriteInteger(std::int64_t integer) {
+    char digits[32];
+    text_.append(digits, std::to_chars(digits, digits + sizeof(digits), integer).ptr);
+  }
+
+  void WriteFraction(double fraction) {
+    // Beyond 64 bits always with an exponent: digits alone would read back as an integer at -2^63.
+    constexpr double kBeyondIntegers = 9223372036854775808.0;
+    char digits[32];
+    char* const end = digits + sizeof(digits);
+    const std::to_chars_result written =
+        std::abs(fraction) < kBeyondIntegers
+            ? std::to_chars(digits, end, fraction)
+            : std::to_chars(digits, end, fraction, std::chars_format::scientific);
+    text_.append(digits, written.ptr);
   }
 
   void WriteString(const std::string& string) {

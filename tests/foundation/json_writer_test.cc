@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
+#include <vector>
 
 #include "foundation/strict_json.h"
 
@@ -43,10 +44,11 @@ TEST(CanonicalJsonTest, EveryDoubleReadsBackEqual) {
   const std::uint64_t seed = (std::uint64_t{device()} << 32) | device();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  for (int i = 0; i < 20000; ++i) {
-    const std::uint64_t bits = random();
-    double number = 0;
-    std::memcpy(&number, &bits, sizeof(number));
+  std::vector<std::uint64_t> patterns = {std::bit_cast<std::uint64_t>(9223372036854775808.0),
+                                         std::bit_cast<std::uint64_t>(-9223372036854775808.0)};
+  for (int i = 0; i < 20000; ++i) patterns.push_back(random());
+  for (const std::uint64_t bits : patterns) {
+    const auto number = std::bit_cast<double>(bits);
     if (!std::isfinite(number)) continue;
     const JsonValue value(number);
     const Result<JsonDocument> read = ParseJson(CanonicalJson(value), "number");
