@@ -23,7 +23,9 @@ Progress::Progress() : start_(std::chrono::steady_clock::now()) {
   if (isatty(STDERR_FILENO) != 0) refresher_ = std::thread([this] { Refresh(); });
 }
 
-Progress::~Progress() {
+Progress::~Progress() { End(); }
+
+void Progress::End() {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;

@@ -21,6 +21,8 @@ class Progress {
 
   // From now on `stage` is what the line says. From any thread.
   void Begin(std::string_view stage);
+  // Clears the line for good; what the command prints comes after. The destructor does it too.
+  void End();
 
  private:
   void Refresh();  // body of the thread

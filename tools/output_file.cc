@@ -1,0 +1,57 @@
+#include "tools/output_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+namespace reshard {
+namespace {
+
+tl::unexpected<Error> CannotWrite(const std::string& path, int code) {
+  return InputError(path, std::string("cannot be written: ") + std::strerror(code));
+}
+
+}  // namespace
+
+Result<void> CheckOutputPath(const std::string& path, const std::string& input_path) {
+  if (path.empty()) return InputError("", "the output file has an empty name", "name a file");
+  std::error_code ignored;  // what cannot be asked is found out when the file is written
+  if (std::filesystem::is_directory(path, ignored)) {
+    return InputError(path, "is a directory", "name a file in it");
+  }
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    // Renaming onto a device would replace it.
+    return InputError(path, "is no regular file", "name another file");
+  }
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    return InputError(path, "its directory does not exist", "make it first");
+  }
+  if (std::filesystem::equivalent(path, input_path, ignored)) {
+    return InputError(path, "is the input file", "name another file");
+  }
+  return {};
+}
+
+Result<std::int64_t> WriteWholeFile(const std::string& path, std::string_view contents) {
+  const std::string temporary = path + "." + std::to_string(getpid()) + ".tmp";
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  if (file == nullptr) return CannotWrite(path, errno);
+  const bool written = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
+  int code = written ? 0 : errno;
+  if (std::fclose(file) != 0 && code == 0) code = errno;
+  if (code == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) {
+    std::remove(temporary.c_str());
+    return CannotWrite(path, code);
+  }
+  return static_cast<std::int64_t>(contents.size());
+}
+
+}  // namespace reshard

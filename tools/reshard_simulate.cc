@@ -1,0 +1,177 @@
+// reshard-simulate: predicts the time of a plan, and what its resources are busy with.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/job.h"
+#include "foundation/error.h"
+#include "schedules/plan.h"
+#include "simulator/constants.h"
+#include "simulator/cost_model.h"
+#include "simulator/simulate.h"
+#include "tools/command_line.h"
+#include "tools/json_output.h"
+#include "tools/plan_loading.h"
+#include "tools/plan_summary.h"
+#include "tools/progress.h"
+#include "tools/quantities.h"
+#include "tools/stopwatch.h"
+#include "tools/text_table.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::string_view kProgram = "reshard-simulate";
+constexpr std::string_view kPurpose =
+    "Predicts how long a plan takes and what keeps its resources busy. A job is compiled first, in "
+    "memory.";
+constexpr std::string_view kExample = "  reshard-simulate tiny-moe.reshard";
+constexpr std::size_t kBusiestShown = 8;
+
+struct Arguments {
+  std::string input;
+  std::string constants;
+  bool json = false;
+};
+
+Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
+  CommandLine command_line(kProgram, kPurpose, kExample);
+  command_line.AddPositional("PLAN|JOB", arguments.input, "a plan, or a job (JSON)");
+  command_line.AddOption("--constants", "FILE", arguments.constants,
+                         "how NCCL and copy kernels behave, instead of what is built in");
+  command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
+  return command_line.Parse(argc, argv);
+}
+
+// A proven plan and the cluster it runs on.
+struct Subject {
+  Plan plan;
+  VerifierReport verified;
+  Cluster cluster;
+};
+
+Result<Subject> ReadPlan(const std::string& path) {
+  Result<LoadedPlan> loaded = LoadPlan(path);
+  if (!loaded) return tl::unexpected(loaded.error());
+  Result<Cluster> cluster = EmbeddedCluster(loaded->plan, path);
+  if (!cluster) return tl::unexpected(cluster.error());
+  return Subject{std::move(loaded->plan), loaded->verified, std::move(*cluster)};
+}
+
+Result<Subject> CompileJob(const std::string& path, const Constants& constants,
+                           Progress& progress) {
+  Result<Job> job = ReadJob(path);
+  if (!job) return tl::unexpected(job.error());
+  const SimulatedCostModel cost_model(job->cluster, constants);
+  Result<Compiled> compiled =
+      Compile(*job, cost_model, [&](std::string_view stage) { progress.Begin(stage); });
+  if (!compiled) return tl::unexpected(compiled.error());
+  return Subject{std::move(compiled->plan), compiled->report.verified, std::move(job->cluster)};
+}
+
+RankTimes LatestEnds(const SimulationResult& result) {
+  RankTimes latest;
+  for (const RankTimes& rank : result.ranks) {
+    latest.pack_end_seconds = std::max(latest.pack_end_seconds, rank.pack_end_seconds);
+    latest.exchange_end_seconds = std::max(latest.exchange_end_seconds, rank.exchange_end_seconds);
+    latest.unpack_end_seconds = std::max(latest.unpack_end_seconds, rank.unpack_end_seconds);
+  }
+  return latest;
+}
+
+void PrintJson(const PlanSummary& summary, const SimulationResult& result,
+               const std::string& constants_digest, double simulate_seconds) {
+  const RankTimes latest = LatestEnds(result);
+  JsonValue::Object fields;
+  AppendFields(summary, fields);
+  fields.emplace_back("packEndSeconds", latest.pack_end_seconds);
+  fields.emplace_back("exchangeEndSeconds", latest.exchange_end_seconds);
+  fields.emplace_back("unpackEndSeconds", latest.unpack_end_seconds);
+  fields.emplace_back("digest", summary.digest);
+  fields.emplace_back("constantsDigest", constants_digest);
+  fields.emplace_back("simulateSeconds", simulate_seconds);
+  JsonValue::Array resources;
+  for (const ResourceUse& use : result.resources) {
+    resources.emplace_back(JsonValue::Object{
+        {"name", use.name}, {"GBps", use.rate_gbps}, {"bytes", use.bytes}, {"busy", use.busy}});
+  }
+  fields.emplace_back("resources", std::move(resources));
+  Print(JsonReport(fields));
+}
+
+void PrintTables(const PlanSummary& summary, const SimulationResult& result,
+                 double simulate_seconds) {
+  const RankTimes latest = LatestEnds(result);
+  TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
+  table.AddRow({"predicted time", Duration(result.seconds)});
+  table.AddRow({"lower bound",
+                fmt::format("{}: {}", Duration(summary.lower_bound_seconds), summary.bound_by)});
+  table.AddRow({"gap", summary.gap ? Percentage(*summary.gap) : "none: the bound is 0"});
+  table.AddRow({"rounds", Count(summary.rounds)});
+  table.AddRow({"last pack", Duration(latest.pack_end_seconds)});
+  table.AddRow({"last exchange", Duration(latest.exchange_end_seconds)});
+  table.AddRow({"last unpack", Duration(latest.unpack_end_seconds)});
+  table.AddRow({"spent", Duration(simulate_seconds)});
+
+  std::vector<ResourceUse> busiest = result.resources;
+  std::stable_sort(busiest.begin(), busiest.end(),
+                   [](const ResourceUse& a, const ResourceUse& b) { return a.busy > b.busy; });
+  busiest.resize(std::min(busiest.size(), kBusiestShown));
+  TextTable uses({{"busiest", Alignment::kLeft},
+                  {"GB/s", Alignment::kRight},
+                  {"carries", Alignment::kRight},
+                  {"busy", Alignment::kRight}});
+  for (const ResourceUse& use : busiest) {
+    uses.AddRow({use.name, fmt::format("{:.4g}", use.rate_gbps), DataAmount(use.bytes),
+                 Percentage(use.busy)});
+  }
+  Print(table.Text());
+  if (!uses.empty()) Print("\n" + uses.Text());
+}
+
+Result<void> Run(int argc, char** argv) {
+  Arguments arguments;
+  const Result<bool> wanted = ReadArguments(argc, argv, arguments);
+  if (!wanted) return tl::unexpected(wanted.error());
+  if (!*wanted) return {};
+
+  const Result<Constants> constants =
+      arguments.constants.empty() ? DefaultConstants() : ReadConstants(arguments.constants);
+  if (!constants) return tl::unexpected(constants.error());
+  const Result<bool> is_job = HoldsJson(arguments.input);
+  if (!is_job) return tl::unexpected(is_job.error());
+
+  Progress progress;
+  progress.Begin(*is_job ? "reading the job" : "reading the plan");
+  const Result<Subject> subject =
+      *is_job ? CompileJob(arguments.input, *constants, progress) : ReadPlan(arguments.input);
+  if (!subject) return tl::unexpected(subject.error());
+
+  progress.Begin("simulating");
+  const Stopwatch stopwatch;
+  const Result<SimulationResult> result = Simulate(subject->plan, subject->cluster, *constants);
+  if (!result) return tl::unexpected(result.error());
+  const double simulate_seconds = stopwatch.Seconds();
+  const Result<PlanSummary> summary = Summarize(subject->plan, subject->verified, result->seconds);
+  if (!summary) return tl::unexpected(summary.error());
+  progress.End();
+  if (arguments.json) {
+    PrintJson(*summary, *result, ConstantsDigest(*constants), simulate_seconds);
+  } else {
+    PrintTables(*summary, *result, simulate_seconds);
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace reshard
+
+int main(int argc, char** argv) {
+  return reshard::RunCommand(reshard::kProgram, [&] { return reshard::Run(argc, argv); });
+}
