@@ -14,7 +14,7 @@ namespace reshard {
 
 struct CompileReport {
   VerifierReport verified;
-  double plan_seconds = 0;      // wall clock of demand, bounds and planning
+  double plan_seconds = 0;  // wall clock of demand, bounds and planning
   double verify_seconds = 0;
   double simulate_seconds = 0;
 };

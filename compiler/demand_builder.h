@@ -1,4 +1,5 @@
-// Layouts -> demand: regions of both sides intersected on the common refinement of their cut points.
+// Layouts -> demand: regions of both sides intersected on the common refinement of their cut
+// points.
 #pragma once
 
 #include "foundation/error.h"

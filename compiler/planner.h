@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "foundation/error.h"
 #include "compiler/job.h"
+#include "foundation/error.h"
 #include "schedules/cost_model.h"
 #include "schedules/plan.h"
 

@@ -1,0 +1,253 @@
+#include "compiler/bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+namespace reshard {
+namespace {
+
+constexpr double kBytesPerGB = 1e9;
+
+// A class by domains: who holds it, and which domains it must enter over NICs.
+struct DomainClass {
+  std::vector<DomainIndex> holders;
+  std::vector<DomainIndex> entered;  // hold a needer and no holder
+  double bytes = 0;
+};
+
+class BoundCalculator {
+ public:
+  BoundCalculator(const JobRecords& job, const Demand& demand, const Cluster& cluster,
+                  const RankResources& resources)
+      : job_(job), demand_(demand), cluster_(cluster), resources_(resources) {}
+
+  std::vector<BoundWitness> All() {
+    AddUp();
+    std::vector<BoundWitness> bounds;
+    const auto add = [&bounds](BoundWitness witness) {
+      if (witness.seconds > 0) bounds.push_back(std::move(witness));
+    };
+    add(GpuIngress());
+    add(DomainIngress());
+    add(DomainSetEgress());
+    add(GpuEgress());
+    add(DomainFanOut());
+    add(Latency());
+    std::stable_sort(
+        bounds.begin(), bounds.end(),
+        [](const BoundWitness& a, const BoundWitness& b) { return a.seconds > b.seconds; });
+    return bounds;
+  }
+
+ private:
+  void AddUp() {
+    const std::size_t ranks = job_.ranks.size();
+    gpu_bytes_.assign(ranks, 0);
+    only_holder_bytes_.assign(ranks, 0);
+    domain_copies_.assign(cluster_.domains.size(), 0);
+    std::map<std::pair<std::vector<DomainIndex>, std::vector<DomainIndex>>, double> by_domains;
+    std::vector<bool> holds(ranks, false);
+    for (const DemandClass& c : demand_.classes) {
+      const std::span<const RankIndex> holders = demand_.Holders(c);
+      const auto bytes = static_cast<double>(c.bytes);
+      for (const RankIndex h : holders) holds[static_cast<std::size_t>(h)] = true;
+      std::set<DomainIndex> holder_domains;
+      for (const RankIndex h : holders) holder_domains.insert(Domain(h));
+      std::set<DomainIndex> entered;
+      bool moves = false;
+      for (const RankIndex n : demand_.Needers(c)) {
+        if (holds[static_cast<std::size_t>(n)]) continue;
+        moves = true;
+        gpu_bytes_[static_cast<std::size_t>(n)] += bytes;
+        const DomainIndex d = Domain(n);
+        domain_copies_[static_cast<std::size_t>(d)] += bytes;
+        needers_.insert(n);
+        if (holder_domains.contains(d)) {
+          nvlink_hop_us_ = std::max(
+              nvlink_hop_us_, cluster_.domains[static_cast<std::size_t>(d)].nvlink_latency_us);
+        } else {
+          entered.insert(d);
+          network_hop_us_ = std::max(
+              network_hop_us_, cluster_.domains[static_cast<std::size_t>(d)].network_latency_us);
+        }
+      }
+      if (moves && holders.size() == 1) {
+        only_holder_bytes_[static_cast<std::size_t>(holders[0])] += bytes;
+      }
+      if (!entered.empty()) {
+        by_domains[{{holder_domains.begin(), holder_domains.end()},
+                    {entered.begin(), entered.end()}}] += bytes;
+      }
+      for (const RankIndex h : holders) holds[static_cast<std::size_t>(h)] = false;
+    }
+    for (const auto& [domains, bytes] : by_domains) {
+      classes_.push_back({domains.first, domains.second, bytes});
+    }
+  }
+
+  DomainIndex Domain(RankIndex rank) const {
+    return resources_.domain[static_cast<std::size_t>(rank)];
+  }
+  const DomainResources& Of(DomainIndex d) const {
+    return resources_.domains[static_cast<std::size_t>(d)];
+  }
+  static double Seconds(double bytes, double gbps) {
+    return gbps > 0 ? bytes / (gbps * kBytesPerGB) : 0;
+  }
+
+  // LB1: what a GPU lacks must come in over its NVLink and its NICs.
+  BoundWitness GpuIngress() const {
+    BoundWitness best;
+    for (std::size_t r = 0; r < gpu_bytes_.size(); ++r) {
+      const double rate = resources_.nvlink_gbps[r] + resources_.network_peak_gbps[r];
+      const double seconds = Seconds(gpu_bytes_[r], rate);
+      if (seconds > best.seconds) {
+        best = {seconds, "LB1",
+                fmt::format("GPU {} ingress: {:.1f} GB at {:.0f} GB/s", job_.ranks[r].gpu,
+                            gpu_bytes_[r] / kBytesPerGB, rate)};
+      }
+    }
+    return best;
+  }
+
+  // LB2: what a domain lacks must come in over its NICs once.
+  BoundWitness DomainIngress() const {
+    std::vector<double> bytes(resources_.domains.size(), 0);
+    for (const DomainClass& c : classes_) {
+      for (const DomainIndex d : c.entered) bytes[static_cast<std::size_t>(d)] += c.bytes;
+    }
+    BoundWitness best;
+    for (std::size_t d = 0; d < bytes.size(); ++d) {
+      const double seconds = Seconds(bytes[d], resources_.domains[d].network_gbps);
+      if (seconds > best.seconds) {
+        best = {seconds, "LB2", Describe(static_cast<DomainIndex>(d), "ingress", bytes[d])};
+      }
+    }
+    return best;
+  }
+
+  std::string Describe(DomainIndex d, const char* direction, double bytes) const {
+    const DomainResources& domain = Of(d);
+    return fmt::format("domain {} {}: {:.1f} GB over {} NICs at {:.4g} GB/s", d, direction,
+                       bytes / kBytesPerGB, domain.nic_count,
+                       domain.network_gbps / static_cast<double>(domain.nic_count));
+  }
+
+  // LB3: what only a set of domains holds, and some domain outside the holders needs, must leave
+  // that set once. The sets tried: each domain, each set of holders, and all domains.
+  BoundWitness DomainSetEgress() const {
+    std::set<std::vector<DomainIndex>> sets;
+    std::vector<DomainIndex> all;
+    for (std::size_t d = 0; d < resources_.domains.size(); ++d) {
+      if (resources_.domains[d].ranks.empty()) continue;
+      sets.insert({static_cast<DomainIndex>(d)});
+      all.push_back(static_cast<DomainIndex>(d));
+    }
+    std::set<DomainIndex> holders;
+    for (const DomainClass& c : classes_) {
+      if (sets.size() < kMaxDomainSets) sets.insert(c.holders);
+      holders.insert(c.holders.begin(), c.holders.end());
+    }
+    sets.insert({holders.begin(), holders.end()});
+    BoundWitness best;
+    for (const std::vector<DomainIndex>& set : sets) {
+      double bytes = 0;
+      for (const DomainClass& c : classes_) {
+        if (std::ranges::includes(set, c.holders)) bytes += c.bytes;
+      }
+      double rate = 0;
+      std::int64_t nics = 0;
+      for (const DomainIndex d : set) {
+        rate += Of(d).network_gbps;
+        nics += Of(d).nic_count;
+      }
+      const double seconds = Seconds(bytes, rate);
+      if (seconds <= best.seconds) continue;
+      best = {
+          seconds, "LB3",
+          set.size() == 1
+              ? Describe(set[0], "egress", bytes)
+              : fmt::format("{} domains egress: {:.1f} GB over {} NICs at {:.4g} GB/s", set.size(),
+                            bytes / kBytesPerGB, nics, rate / static_cast<double>(nics))};
+    }
+    return best;
+  }
+
+  // LB3g, of single GPUs: what one GPU alone holds and somebody else needs must leave it.
+  BoundWitness GpuEgress() const {
+    BoundWitness best;
+    for (std::size_t r = 0; r < only_holder_bytes_.size(); ++r) {
+      const double rate = resources_.nvlink_gbps[r] + resources_.network_peak_gbps[r];
+      const double seconds = Seconds(only_holder_bytes_[r], rate);
+      if (seconds > best.seconds) {
+        best = {seconds, "LB3g",
+                fmt::format("GPU {} egress: {:.1f} GB at {:.0f} GB/s", job_.ranks[r].gpu,
+                            only_holder_bytes_[r] / kBytesPerGB, rate)};
+      }
+    }
+    return best;
+  }
+
+  // LB5: all copies a domain's needers lack, over their NVLinks and the domain's NICs.
+  BoundWitness DomainFanOut() const {
+    std::vector<double> rate(resources_.domains.size(), 0);
+    for (const RankIndex n : needers_) {
+      rate[static_cast<std::size_t>(Domain(n))] +=
+          resources_.nvlink_gbps[static_cast<std::size_t>(n)];
+    }
+    BoundWitness best;
+    for (std::size_t d = 0; d < rate.size(); ++d) {
+      const double total = rate[d] + resources_.domains[d].network_gbps;
+      const double seconds = Seconds(domain_copies_[d], total);
+      if (seconds > best.seconds) {
+        best = {seconds, "LB5",
+                fmt::format("domain {} fan-out: {:.1f} GB over NVLink and NICs at {:.0f} GB/s", d,
+                            domain_copies_[d] / kBytesPerGB, total)};
+      }
+    }
+    return best;
+  }
+
+  // LB6: some byte makes at least one hop.
+  BoundWitness Latency() const {
+    const double us = std::max(nvlink_hop_us_, network_hop_us_);
+    return {us * 1e-6, "LB6",
+            fmt::format("latency: one {} hop of {:.1f} us",
+                        network_hop_us_ >= nvlink_hop_us_ ? "network" : "NVLink", us)};
+  }
+
+  // Distinct holder sets beyond this many add nothing but time.
+  static constexpr std::size_t kMaxDomainSets = 4096;
+
+  const JobRecords& job_;
+  const Demand& demand_;
+  const Cluster& cluster_;
+  const RankResources& resources_;
+  std::vector<double> gpu_bytes_;
+  std::vector<double> only_holder_bytes_;
+  std::vector<double> domain_copies_;
+  std::set<RankIndex> needers_;
+  std::vector<DomainClass> classes_;
+  double nvlink_hop_us_ = 0;
+  double network_hop_us_ = 0;
+};
+
+}  // namespace
+
+std::vector<BoundWitness> LowerBounds(const JobRecords& job, const Demand& demand,
+                                      const Cluster& cluster, const RankResources& resources) {
+  return BoundCalculator(job, demand, cluster, resources).All();
+}
+
+BoundWitness LowerBound(const JobRecords& job, const Demand& demand, const Cluster& cluster,
+                        const RankResources& resources) {
+  std::vector<BoundWitness> bounds = LowerBounds(job, demand, cluster, resources);
+  if (bounds.empty()) return {0, "none", "nothing moves between GPUs"};
+  return std::move(bounds.front());
+}
+
+}  // namespace reshard

@@ -1,0 +1,84 @@
+#include "compiler/compile.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "compiler/bounds.h"
+#include "compiler/demand_builder.h"
+#include "compiler/planner.h"
+#include "compiler/rank_resources.h"
+
+namespace reshard {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Result<std::unique_ptr<Planner>> PlannerOf(const Options& options) {
+  std::unique_ptr<Planner> planner = MakePlanner(options.planner);
+  if (planner) return planner;
+  std::string known;
+  for (const std::string_view name : PlannerNames()) {
+    if (!known.empty()) known += ", ";
+    known += name;
+  }
+  return InputError("options.planner", "there is no planner '" + options.planner + "'",
+                    "use one of: " + known);
+}
+
+}  // namespace
+
+Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
+                         const StageListener& on_stage) {
+  const auto announce = [&on_stage](std::string_view stage) {
+    if (on_stage) on_stage(stage);
+  };
+  Result<std::unique_ptr<Planner>> planner = PlannerOf(job.records.options);
+  if (!planner) return tl::unexpected(planner.error());
+
+  Compiled compiled;
+  Plan& plan = compiled.plan;
+  auto start = std::chrono::steady_clock::now();
+  plan.job_json = job.canonical_json;
+  plan.job_digest = job.digest;
+  plan.job = job.records;
+  plan.notices = job.notices;
+  announce("demand");
+  Result<Demand> demand = BuildDemand(plan.job);
+  if (!demand) return tl::unexpected(demand.error());
+  plan.demand = *std::move(demand);
+  plan.programs = BuildPrograms(plan.job, plan.demand);
+  announce("bounds");
+  Result<RankResources> resources = MakeRankResources(plan.job, job.cluster);
+  if (!resources) return tl::unexpected(resources.error());
+  plan.certificate.lower_bound = LowerBound(plan.job, plan.demand, job.cluster, *resources);
+  announce("plan");
+  if (Result<void> made = (*planner)->MakeSchedule(job, cost_model, plan); !made) {
+    return tl::unexpected(made.error());
+  }
+  compiled.report.plan_seconds = SecondsSince(start);
+
+  announce("verify");
+  start = std::chrono::steady_clock::now();
+  Result<VerifierReport> verified = Verify(plan);
+  if (!verified) return tl::unexpected(verified.error());
+  compiled.report.verified = *verified;
+  compiled.report.verify_seconds = SecondsSince(start);
+
+  announce("simulate");
+  start = std::chrono::steady_clock::now();
+  Result<double> seconds = cost_model.PredictSeconds(plan);
+  if (!seconds) return tl::unexpected(seconds.error());
+  compiled.report.simulate_seconds = SecondsSince(start);
+
+  plan.certificate.predicted_seconds = *seconds;
+  plan.certificate.constants_digest = cost_model.ConstantsDigest();
+  plan.certificate.staging_bytes_max = verified->staging_bytes_max;
+  plan.certificate.ops_per_group_max = verified->ops_per_group_max;
+  plan.certificate.peers_max = verified->peers_max;
+  return compiled;
+}
+
+}  // namespace reshard

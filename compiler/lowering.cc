@@ -1,0 +1,452 @@
+#include "compiler/lowering.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace reshard {
+namespace {
+
+// A column whose chunks would be smaller than this goes in one chunk, in one of the rounds.
+constexpr std::int64_t kMinChunkBytes = std::int64_t{4} << 10;
+// Two instances of every slot: one is filled while the other is read.
+constexpr std::int32_t kSlotDepth = 2;
+
+// One hop of one column.
+struct Hop {
+  std::int32_t column = 0;
+  RankIndex from = 0;
+  RankIndex to = 0;
+  std::int64_t parent = -1;  // index of the hop that brought it to `from`
+  std::int32_t link = 0;     // index of its Link
+  std::int32_t item = 0;     // in the receive slot of `to` in its phase
+  RoundIndex round = 0;      // of chunk 0, from the phase's start
+};
+
+// All hops from one rank to another in one phase: a transfer.
+struct Link {
+  std::int32_t phase = 0;
+  RankIndex from = 0;
+  RankIndex to = 0;
+  std::vector<std::int64_t> hops;  // ascending by column
+  bool packed = false;             // from a pack slot, not from a receive slot
+  bool forwards = false;           // some of it was received
+};
+
+class Lowering {
+ public:
+  Lowering(const Deliveries& deliveries, const Routes& routes, const Phases& phases,
+           const std::vector<RoundShape>& shapes, Plan& plan)
+      : deliveries_(deliveries), routes_(routes), phases_(phases), shapes_(shapes), plan_(plan) {}
+
+  void Run() {
+    plan_.profiles.clear();
+    plan_.columns.clear();
+    plan_.transfers.clear();
+    plan_.schedules.assign(plan_.job.ranks.size(), {});
+    plan_.round_count = 0;
+    MakeHops();
+    MakeLinks();
+    ArrangeReceiveSlots();
+    DecidePacking();
+    TimeHops();
+    StartPhases();
+    MakeColumns();
+    MakeReceiveSlots();
+    MakeTransfers();
+    MakeLocalMoves();
+    MakeWaits();
+    CountRounds();
+  }
+
+ private:
+  void MakeHops() {
+    column_hops_.push_back(0);
+    for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
+      const RoutedColumn& column = routes_.columns[c];
+      const auto index = static_cast<std::int32_t>(c);
+      std::int64_t root = -1;
+      if (column.exit != column.holder) {
+        root = static_cast<std::int64_t>(hops_.size());
+        hops_.push_back({index, column.holder, column.exit, -1});
+      }
+      const auto base = static_cast<std::int64_t>(hops_.size());
+      for (const PathHop& hop : routes_.paths[static_cast<std::size_t>(column.path)].hops) {
+        const bool first = hop.parent == kFromSender;
+        hops_.push_back(
+            {index, first ? column.exit : hop.from, hop.to, first ? root : base + hop.parent});
+      }
+      column_hops_.push_back(static_cast<std::int64_t>(hops_.size()));
+    }
+  }
+
+  std::int32_t PhaseOf(std::int32_t column) const {
+    const auto group = routes_.columns[static_cast<std::size_t>(column)].group;
+    return phases_.of_group[static_cast<std::size_t>(group)];
+  }
+
+  void MakeLinks() {
+    std::vector<std::int64_t> order(hops_.size());
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    const auto key = [this](std::int64_t h) {
+      const Hop& hop = hops_[static_cast<std::size_t>(h)];
+      return std::tuple(hop.from, hop.to, PhaseOf(hop.column));
+    };
+    // Stable: hops of a link stay ascending by column.
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
+    for (const std::int64_t h : order) {
+      Hop& hop = hops_[static_cast<std::size_t>(h)];
+      const std::int32_t phase = PhaseOf(hop.column);
+      if (links_.empty() || links_.back().from != hop.from || links_.back().to != hop.to ||
+          links_.back().phase != phase) {
+        links_.push_back({phase, hop.from, hop.to, {}});
+      }
+      hop.link = static_cast<std::int32_t>(links_.size()) - 1;
+      links_.back().hops.push_back(h);
+    }
+  }
+
+  std::size_t Area(RankIndex rank, std::int32_t phase) const {
+    return static_cast<std::size_t>(rank) * phases_.bytes.size() + static_cast<std::size_t>(phase);
+  }
+
+  // A rank's receipts of a phase lie in one slot, transfer after transfer, ordered by first column:
+  // columns are numbered such that what is forwarded together then mostly lies together.
+  void ArrangeReceiveSlots() {
+    areas_.resize(plan_.job.ranks.size() * phases_.bytes.size());
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      areas_[Area(links_[l].to, links_[l].phase)].push_back(static_cast<std::int32_t>(l));
+    }
+    for (std::vector<std::int32_t>& area : areas_) {
+      std::sort(area.begin(), area.end(),
+                [this](std::int32_t a, std::int32_t b) { return FirstColumn(a) < FirstColumn(b); });
+      std::int32_t item = 0;
+      for (const std::int32_t l : area) {
+        for (const std::int64_t h : links_[static_cast<std::size_t>(l)].hops) {
+          hops_[static_cast<std::size_t>(h)].item = item++;
+        }
+      }
+    }
+  }
+
+  std::pair<std::int32_t, std::int32_t> FirstColumn(std::int32_t link) const {
+    const Link& of = links_[static_cast<std::size_t>(link)];
+    return {hops_[static_cast<std::size_t>(of.hops[0])].column, link};
+  }
+
+  void DecidePacking() {
+    pack_lag_.assign(plan_.job.ranks.size(), 0);
+    for (Link& link : links_) {
+      std::int32_t expected = -1;
+      for (const std::int64_t h : link.hops) {
+        const std::int64_t parent = hops_[static_cast<std::size_t>(h)].parent;
+        if (parent < 0) {
+          link.packed = true;
+          continue;
+        }
+        link.forwards = true;
+        const std::int32_t item = hops_[static_cast<std::size_t>(parent)].item;
+        if (expected >= 0 && item != expected) link.packed = true;
+        expected = item + 1;
+      }
+      if (link.packed && link.forwards) pack_lag_[static_cast<std::size_t>(link.from)] = 1;
+    }
+  }
+
+  // The round in which chunk 0 makes each hop, from the phase's start: a forwarded chunk leaves one
+  // round after it came, or two if it is packed in between.
+  void TimeHops() {
+    shift_.assign(routes_.columns.size(), 0);
+    for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
+      bool network = false;
+      for (std::int64_t h = column_hops_[c]; h < column_hops_[c + 1]; ++h) {
+        Hop& hop = hops_[static_cast<std::size_t>(h)];
+        if (hop.parent >= 0) {
+          const bool packed = links_[static_cast<std::size_t>(hop.link)].packed;
+          hop.round = hops_[static_cast<std::size_t>(hop.parent)].round + (packed ? 2 : 1);
+        }
+        if (!network && DomainOf(hop.from) != DomainOf(hop.to)) {
+          network = true;
+          shift_[c] = hop.round;
+        }
+      }
+    }
+  }
+
+  std::int32_t DomainOf(RankIndex rank) const {
+    return plan_.job.ranks[static_cast<std::size_t>(rank)].domain;
+  }
+
+  // A phase begins when the network rounds of the one before are over, or later, so that no two
+  // phases have a transfer between the same two ranks in one round.
+  void StartPhases() {
+    const auto packs_ahead = std::ranges::find(pack_lag_, 1) != pack_lag_.end();
+    RoundIndex start = packs_ahead ? 1 : 0;  // round 0 then packs only
+    std::map<std::pair<RankIndex, RankIndex>, RoundIndex> busy_until;
+    for (std::size_t p = 0; p < phases_.bytes.size(); ++p) {
+      const RoundIndex rounds = shapes_[p].rounds();
+      std::map<std::pair<RankIndex, RankIndex>, std::pair<RoundIndex, RoundIndex>> windows;
+      for (const Link& link : links_) {
+        if (link.phase != static_cast<std::int32_t>(p)) continue;
+        auto& [first, last] =
+            windows.try_emplace({link.from, link.to}, std::pair{RoundIndex{1 << 30}, 0})
+                .first->second;
+        for (const std::int64_t h : link.hops) {
+          const RoundIndex round = hops_[static_cast<std::size_t>(h)].round;
+          first = std::min(first, round);
+          last = std::max(last, round + rounds);
+        }
+      }
+      for (const auto& [ranks, window] : windows) {
+        const auto busy = busy_until.find(ranks);
+        if (busy != busy_until.end()) start = std::max(start, busy->second - window.first);
+      }
+      for (const auto& [ranks, window] : windows) busy_until[ranks] = start + window.second;
+      phase_start_.push_back(start);
+      start += rounds;
+    }
+  }
+
+  // The profile of phase `phase` less its first `shift` rounds: a column whose network hop comes
+  // late then fills the network rounds that are left like all others do.
+  ProfileIndex ProfileFor(std::int32_t phase, RoundIndex shift) {
+    const auto [at, fresh] =
+        profile_of_.try_emplace({phase, shift}, static_cast<ProfileIndex>(plan_.profiles.size()));
+    if (!fresh) return at->second;
+    std::vector<std::uint32_t> weights = shapes_[static_cast<std::size_t>(phase)].Weights();
+    const auto skipped = std::min<std::size_t>(static_cast<std::size_t>(shift), weights.size() - 1);
+    weights.erase(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(skipped));
+    double sum = 0;
+    for (const std::uint32_t weight : weights) sum += weight;
+    for (std::uint32_t& weight : weights) {
+      weight = static_cast<std::uint32_t>(static_cast<double>(weight) / sum * 4294967295.0);
+    }
+    plan_.profiles.push_back({std::move(weights)});
+    return at->second;
+  }
+
+  void MakeColumns() {
+    column_start_.resize(routes_.columns.size());
+    std::vector<std::int32_t> small_of_phase(phases_.bytes.size(), 0);
+    for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
+      const RoutedColumn& column = routes_.columns[c];
+      const std::int32_t phase = PhaseOf(static_cast<std::int32_t>(c));
+      const auto p = static_cast<std::size_t>(phase);
+      RoundIndex start = phase_start_[p];
+      ProfileIndex profile = 0;
+      const RoundIndex rounds = shapes_[p].rounds() - shift_[c];
+      if (rounds > 1 && (column.end - column.begin) / rounds < kMinChunkBytes) {
+        profile = ProfileFor(phase, shapes_[p].rounds() - 1);
+        start += small_of_phase[p]++ % std::max(1, shapes_[p].full - shift_[c]);
+      } else {
+        profile = ProfileFor(phase, shift_[c]);
+      }
+      column_start_[c] = start;
+      plan_.columns.push_back({column.demand_class, profile, column.begin, column.end});
+    }
+  }
+
+  RoundIndex RoundOf(const Hop& hop) const {
+    return column_start_[static_cast<std::size_t>(hop.column)] + hop.round;
+  }
+
+  bool Needs(RankIndex rank, std::int32_t column) const {
+    const auto c = routes_.columns[static_cast<std::size_t>(column)].demand_class;
+    const DemandClass& record = plan_.demand.classes[static_cast<std::size_t>(c)];
+    return std::ranges::binary_search(plan_.demand.Needers(record), rank);
+  }
+
+  SlotIndex AddSlot(RankIndex rank, Slot slot) {
+    RankSchedule& schedule = plan_.schedules[static_cast<std::size_t>(rank)];
+    slot.offset = schedule.slots.empty()
+                      ? 0
+                      : schedule.slots.back().offset +
+                            schedule.slots.back().capacity * schedule.slots.back().depth;
+    slot.depth = kSlotDepth;
+    slot.capacity = Capacity(slot);
+    schedule.slots.push_back(std::move(slot));
+    return static_cast<SlotIndex>(schedule.slots.size()) - 1;
+  }
+
+  // Room for the fullest round: every chunked item at its largest, and of the items of one chunk
+  // those that share a round.
+  std::int64_t Capacity(const Slot& slot) const {
+    std::int64_t chunked = 0;
+    std::map<RoundIndex, std::int64_t> whole;
+    for (const SlotItem& item : slot.items) {
+      const Column& column = plan_.columns[static_cast<std::size_t>(item.column)];
+      const Profile& profile = plan_.profiles[static_cast<std::size_t>(column.profile)];
+      if (profile.weights.size() == 1) {
+        whole[item.first_round] += AlignedBytes(column.end - column.begin);
+        continue;
+      }
+      const auto largest = std::ranges::max_element(profile.weights) - profile.weights.begin();
+      const auto last = static_cast<std::int64_t>(profile.weights.size()) - 1;
+      chunked += AlignedBytes(
+          std::max(ChunkBytes(column, profile, largest), ChunkBytes(column, profile, last)));
+    }
+    std::int64_t fullest = 0;
+    for (const auto& [round, bytes] : whole) fullest = std::max(fullest, bytes);
+    return chunked + fullest;
+  }
+
+  void MakeReceiveSlots() {
+    receive_slot_.assign(areas_.size(), -1);
+    for (std::size_t a = 0; a < areas_.size(); ++a) {
+      if (areas_[a].empty()) continue;
+      const auto rank = static_cast<RankIndex>(a / phases_.bytes.size());
+      Slot slot;
+      slot.kind = SlotKind::kReceive;
+      for (const std::int32_t l : areas_[a]) {
+        for (const std::int64_t h : links_[static_cast<std::size_t>(l)].hops) {
+          const Hop& hop = hops_[static_cast<std::size_t>(h)];
+          SlotItem item;
+          item.column = hop.column;
+          item.first_round = RoundOf(hop);
+          item.unpack = Needs(rank, hop.column);
+          slot.items.push_back(item);
+        }
+      }
+      receive_slot_[a] = AddSlot(rank, std::move(slot));
+    }
+  }
+
+  // The pack slot of a link; links of one rank that pack the same share it.
+  SlotIndex PackSlot(const Link& link) {
+    Slot slot;
+    slot.kind = SlotKind::kPack;
+    const std::int32_t lag = pack_lag_[static_cast<std::size_t>(link.from)];
+    for (const std::int64_t h : link.hops) {
+      const Hop& hop = hops_[static_cast<std::size_t>(h)];
+      SlotItem item;
+      item.column = hop.column;
+      item.first_round = RoundOf(hop) - lag;
+      if (hop.parent >= 0) {
+        item.origin_slot = receive_slot_[Area(link.from, link.phase)];
+        item.origin_item = hops_[static_cast<std::size_t>(hop.parent)].item;
+      }
+      slot.items.push_back(item);
+    }
+    std::vector<SlotIndex>& packed = packed_of_rank_[link.from];
+    for (const SlotIndex known : packed) {
+      const auto& slots = plan_.schedules[static_cast<std::size_t>(link.from)].slots;
+      if (slots[static_cast<std::size_t>(known)].items == slot.items) return known;
+    }
+    packed.push_back(AddSlot(link.from, std::move(slot)));
+    return packed.back();
+  }
+
+  void MakeTransfers() {
+    for (const Link& link : links_) {
+      Transfer transfer;
+      transfer.from = link.from;
+      transfer.to = link.to;
+      const auto count = static_cast<std::int32_t>(link.hops.size());
+      const Hop& first = hops_[static_cast<std::size_t>(link.hops[0])];
+      transfer.destination = {receive_slot_[Area(link.to, link.phase)], first.item, count};
+      if (link.packed) {
+        transfer.lag = pack_lag_[static_cast<std::size_t>(link.from)];
+        transfer.source = {PackSlot(link), 0, count};
+      } else {
+        const Hop& parent = hops_[static_cast<std::size_t>(first.parent)];
+        transfer.lag = 1;
+        transfer.source = {receive_slot_[Area(link.from, link.phase)], parent.item, count};
+      }
+      plan_.transfers.push_back(transfer);
+    }
+    // Links are in order of (from, to, phase), and phases in order of rounds.
+  }
+
+  void MakeLocalMoves() {
+    std::map<ClassIndex, ColumnIndex> column_of;
+    const auto last_phase = static_cast<std::int32_t>(shapes_.size()) - 1;
+    for (const Deliveries::LocalCopy& copy : deliveries_.local_copies) {
+      const auto [at, fresh] =
+          column_of.try_emplace(copy.demand_class, static_cast<ColumnIndex>(plan_.columns.size()));
+      const std::int64_t bytes =
+          plan_.demand.classes[static_cast<std::size_t>(copy.demand_class)].bytes;
+      if (fresh) {
+        const RoundIndex rounds = shapes_.back().rounds();
+        const bool small = bytes / rounds < kMinChunkBytes;
+        plan_.columns.push_back(
+            {copy.demand_class, ProfileFor(last_phase, small ? rounds - 1 : 0), 0, bytes});
+      }
+      plan_.schedules[static_cast<std::size_t>(copy.rank)].local_moves.push_back(
+          {at->second, phase_start_.empty() ? 0 : phase_start_.back()});
+    }
+  }
+
+  void MakeWaits() {
+    for (std::size_t r = 0; r < plan_.schedules.size(); ++r) {
+      RankSchedule& schedule = plan_.schedules[r];
+      const bool packs = std::ranges::any_of(
+          schedule.slots, [](const Slot& slot) { return slot.kind == SlotKind::kPack; });
+      const bool unpacks = std::ranges::any_of(schedule.slots, [](const Slot& slot) {
+        return std::ranges::any_of(slot.items, [](const SlotItem& item) { return item.unpack; });
+      });
+      if (packs) {
+        const std::int32_t lag = pack_lag_[r];
+        schedule.waits.push_back({Lane::kExchange, Lane::kPack, lag});
+        schedule.waits.push_back({Lane::kPack, Lane::kExchange, kSlotDepth - lag});
+      }
+      if (unpacks) {
+        schedule.waits.push_back({Lane::kUnpack, Lane::kExchange, 0});
+        schedule.waits.push_back({Lane::kExchange, Lane::kUnpack, kSlotDepth});
+      }
+    }
+  }
+
+  void CountRounds() {
+    const auto extend = [this](ColumnIndex c, RoundIndex first_round) {
+      const Column& column = plan_.columns[static_cast<std::size_t>(c)];
+      const Profile& profile = plan_.profiles[static_cast<std::size_t>(column.profile)];
+      plan_.round_count = std::max(plan_.round_count,
+                                   first_round + static_cast<RoundIndex>(profile.weights.size()));
+    };
+    for (const RankSchedule& schedule : plan_.schedules) {
+      for (const Slot& slot : schedule.slots) {
+        for (const SlotItem& item : slot.items) extend(item.column, item.first_round);
+      }
+      for (const LocalMove& move : schedule.local_moves) extend(move.column, move.first_round);
+    }
+  }
+
+  const Deliveries& deliveries_;
+  const Routes& routes_;
+  const Phases& phases_;
+  const std::vector<RoundShape>& shapes_;
+  Plan& plan_;
+  std::vector<Hop> hops_;
+  std::vector<std::int64_t> column_hops_;  // first hop of each column, and one past the last
+  std::vector<Link> links_;
+  std::vector<std::vector<std::int32_t>> areas_;  // per rank and phase: links that arrive
+  std::vector<std::int32_t> pack_lag_;            // per rank
+  std::vector<RoundIndex> shift_;                 // per column: rounds before its network hop
+  std::vector<RoundIndex> phase_start_;
+  std::vector<RoundIndex> column_start_;
+  std::map<std::pair<std::int32_t, RoundIndex>, ProfileIndex> profile_of_;
+  std::vector<SlotIndex> receive_slot_;  // per rank and phase
+  std::map<RankIndex, std::vector<SlotIndex>> packed_of_rank_;
+};
+
+}  // namespace
+
+void LowerRoutes(const Deliveries& deliveries, const Routes& routes, const Phases& phases,
+                 const std::vector<RoundShape>& shapes, Plan& plan) {
+  Lowering(deliveries, routes, phases, shapes, plan).Run();
+}
+
+std::int64_t StagingBytesMax(const Plan& plan) {
+  std::int64_t most = 0;
+  for (const RankSchedule& schedule : plan.schedules) {
+    if (schedule.slots.empty()) continue;
+    const Slot& last = schedule.slots.back();
+    most = std::max(most, last.offset + last.capacity * last.depth);
+  }
+  return most;
+}
+
+}  // namespace reshard

@@ -1,0 +1,21 @@
+// Routes -> the plan's records: columns with profiles, slots, transfers, waits.
+#pragma once
+
+#include <vector>
+
+#include "compiler/rounds.h"
+#include "compiler/routes.h"
+#include "schedules/plan.h"
+
+namespace reshard {
+
+// Fills profiles, columns, transfers, schedules and round_count of `plan` from its job and demand.
+// `shapes` has one entry per phase. Any routes can be lowered: what a rank forwards to one peer is
+// sent from where it was received if it lies together there, else packed anew a round later.
+void LowerRoutes(const Deliveries& deliveries, const Routes& routes, const Phases& phases,
+                 const std::vector<RoundShape>& shapes, Plan& plan);
+
+// The largest staging any rank of `plan` needs.
+std::int64_t StagingBytesMax(const Plan& plan);
+
+}  // namespace reshard

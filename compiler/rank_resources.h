@@ -1,0 +1,32 @@
+// The machine as the ranks of a job see it: only NICs and NVLinks that a rank can use, at the share
+// the job may take. Rates are GB/s each way.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "foundation/error.h"
+#include "schedules/job_records.h"
+#include "topology/cluster.h"
+
+namespace reshard {
+
+struct DomainResources {
+  std::vector<RankIndex> ranks;  // ascending
+  double network_gbps = 0;       // sum of its NICs that serve a rank
+  std::int64_t nic_count = 0;    // of them, at work
+};
+
+struct RankResources {
+  std::vector<double> nvlink_gbps;   // per rank
+  std::vector<double> network_gbps;  // per rank: its NICs, a shared one divided among its ranks
+  std::vector<double> network_peak_gbps;  // per rank: its NICs, shared ones in full
+  std::vector<DomainIndex> domain;        // per rank
+  std::vector<std::int32_t> rail;         // per rank: of its first NIC, -1 without
+  std::vector<DomainResources> domains;   // per domain of the cluster; empty where no rank is
+};
+
+// Fails where a rank names a GPU the cluster lacks.
+Result<RankResources> MakeRankResources(const JobRecords& job, const Cluster& cluster);
+
+}  // namespace reshard

@@ -1,0 +1,52 @@
+// The paths bytes take: columns (byte ranges of classes) and, for each, the tree from its holder to
+// every receiver.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/delivery_groups.h"
+#include "compiler/rank_resources.h"
+#include "compiler/senders.h"
+
+namespace reshard {
+
+// One hop of a path; `parent` is the hop that brought the bytes to `from`, or kFromSender.
+struct PathHop {
+  RankIndex from = 0;  // ignored if parent == kFromSender: the column's exit
+  RankIndex to = 0;
+  std::int32_t parent = 0;
+};
+inline constexpr std::int32_t kFromSender = -1;
+
+// Parents stand before their children. Shared by all columns that differ in their sender only.
+struct Path {
+  std::vector<PathHop> hops;
+};
+
+struct RoutedColumn {
+  ClassIndex demand_class = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  RankIndex holder = 0;
+  RankIndex exit = 0;
+  std::int32_t path = 0;
+  std::int32_t group = 0;  // of Deliveries::groups
+};
+
+struct Routes {
+  std::vector<Path> paths;
+  // In an order in which what one rank forwards to one peer lies together: by group, then by path,
+  // then by sender.
+  std::vector<RoutedColumn> columns;
+};
+
+// Heads, relays and fan-out. Per domain, a group's bytes enter over its receivers' NICs in
+// proportion to their rates (a receiver of several groups: such that its NIC is level with the
+// others). Two-level trees over domains: each byte enters one receiving domain from its sender and
+// is passed on by its head to the heads of the others, the group being dealt out over its domains
+// in proportion to what their NICs can spare within `bound_seconds`.
+Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
+                  const RankResources& resources, double bound_seconds);
+
+}  // namespace reshard

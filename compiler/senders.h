@@ -1,0 +1,32 @@
+// Who sends which bytes: every class of a group is dealt out over its holders, and where a domain's
+// NICs bind, over the exits its holders pass bytes to over NVLink.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/delivery_groups.h"
+#include "compiler/rank_resources.h"
+
+namespace reshard {
+
+// Bytes [begin, end) of a class, read by `holder`, sent out of the domain by `exit` (itself,
+// mostly).
+struct Piece {
+  ClassIndex demand_class = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  RankIndex holder = 0;
+  RankIndex exit = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
+// Result[g]: the pieces of group g, together each byte of its classes once, ordered by exit, so
+// that what one NIC sends lies together.
+//
+// `bound_seconds` is the lower bound of the refit: bytes take an exit hop only in a domain whose
+// fullest NIC would else be busy for nearly that long.
+std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Deliveries& deliveries,
+                                              const RankResources& resources, double bound_seconds);
+
+}  // namespace reshard
