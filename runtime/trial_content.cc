@@ -1,0 +1,308 @@
+#include "runtime/trial_content.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "foundation/checked_arithmetic.h"
+#include "kernels/mixing.h"
+#include "schedules/dtype.h"
+
+namespace reshard {
+namespace {
+
+std::uint64_t TensorKey(std::uint64_t refit, TensorIndex tensor) {
+  return Mix64(refit * kGoldenGamma + static_cast<std::uint64_t>(tensor));
+}
+
+std::uint64_t ElementValue(std::uint64_t tensor_key, std::uint64_t index) {
+  return Mix64(tensor_key + index * kGoldenGamma);
+}
+
+Result<std::int64_t> BytesOf(const Parameter& parameter) {
+  const std::optional<std::int64_t> elements = CheckedProduct(parameter.shape);
+  const std::optional<std::int64_t> bytes =
+      elements ? CheckedMultiply(*elements, ElementBytes(parameter.dtype)) : std::nullopt;
+  if (!bytes || *bytes < 0) {
+    return InputError("parameter " + parameter.name, "its size does not fit 64 bits");
+  }
+  return *bytes;
+}
+
+const RankLayout& NoRegions() {
+  static const RankLayout* const kNone = new RankLayout();
+  return *kNone;
+}
+
+// Writes the values of one region. One dim of the box at a time, the innermost as a loop.
+class RegionWriter {
+ public:
+  RegionWriter(const Region& region, std::span<const std::int64_t> shape,
+               std::int64_t element_bytes, std::uint64_t tensor_key, std::byte* parameter)
+      : region_(region),
+        index_strides_(shape.size(), 1),
+        element_bytes_(element_bytes),
+        key_(tensor_key),
+        parameter_(parameter) {
+    for (std::size_t d = shape.size(); d-- > 1;) {
+      index_strides_[d - 1] = index_strides_[d] * shape[d];
+    }
+  }
+
+  void Write() {
+    std::int64_t index = 0;
+    for (std::size_t d = 0; d < index_strides_.size(); ++d) {
+      index += region_.begin[d] * index_strides_[d];
+    }
+    WriteDim(0, index, region_.offset);
+  }
+
+ private:
+  void WriteDim(std::size_t dim, std::int64_t index, std::int64_t position) {
+    if (dim == index_strides_.size()) return WriteElement(index, position);
+    for (std::int64_t i = 0; i < region_.extent[dim]; ++i) {
+      if (dim + 1 == index_strides_.size()) {
+        WriteElement(index, position);
+      } else {
+        WriteDim(dim + 1, index, position);
+      }
+      index += index_strides_[dim];
+      position += region_.stride[dim];
+    }
+  }
+
+  void WriteElement(std::int64_t index, std::int64_t position) {
+    const std::uint64_t value = ElementValue(key_, static_cast<std::uint64_t>(index));
+    std::memcpy(parameter_ + position * element_bytes_, &value,
+                static_cast<std::size_t>(element_bytes_));
+  }
+
+  const Region& region_;
+  std::vector<std::int64_t> index_strides_;  // row-major, of the logical tensor
+  std::int64_t element_bytes_;
+  std::uint64_t key_;
+  std::byte* parameter_;
+};
+
+// The destination parameter that shares memory with each source parameter of an inPlace pair.
+std::map<ParameterIndex, ParameterIndex> PairsOf(const JobRecords& job, const RankLayout& source,
+                                                 const RankLayout& destination) {
+  std::map<ParameterIndex, ParameterIndex> pairs;
+  if (job.in_place.empty()) return pairs;
+  const auto positions = [](const RankLayout& layout) {
+    std::map<std::string, ParameterIndex> by_name;
+    for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
+      by_name.emplace(layout.parameters[i].name, static_cast<ParameterIndex>(i));
+    }
+    return by_name;
+  };
+  const std::map<std::string, ParameterIndex> sources = positions(source);
+  const std::map<std::string, ParameterIndex> destinations = positions(destination);
+  for (const InPlacePair& pair : job.in_place) {
+    const auto from = sources.find(pair.source_parameter);
+    const auto to = destinations.find(pair.destination_parameter);
+    if (from != sources.end() && to != destinations.end()) pairs.emplace(from->second, to->second);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+std::uint64_t TrialValue(std::uint64_t refit, TensorIndex tensor, std::int64_t index) {
+  return ElementValue(TensorKey(refit, tensor), static_cast<std::uint64_t>(index));
+}
+
+RegionsByParameter::RegionsByParameter(const RankLayout& layout)
+    : first_(layout.parameters.size() + 1, 0),
+      regions_(static_cast<std::size_t>(layout.regions.size())) {
+  for (std::int64_t i = 0; i < layout.regions.size(); ++i) {
+    ++first_[static_cast<std::size_t>(layout.regions[i].parameter) + 1];
+  }
+  for (std::size_t p = 1; p < first_.size(); ++p) first_[p] += first_[p - 1];
+  std::vector<std::int64_t> next(first_.begin(), first_.end() - 1);
+  for (std::int64_t i = 0; i < layout.regions.size(); ++i) {
+    const auto parameter = static_cast<std::size_t>(layout.regions[i].parameter);
+    regions_[static_cast<std::size_t>(next[parameter]++)] = i;
+  }
+}
+
+std::span<const std::int64_t> RegionsByParameter::Of(ParameterIndex parameter) const {
+  const auto p = static_cast<std::size_t>(parameter);
+  return std::span(regions_).subspan(static_cast<std::size_t>(first_[p]),
+                                     static_cast<std::size_t>(first_[p + 1] - first_[p]));
+}
+
+Result<std::int64_t> TrialBytes(const JobRecords& job) {
+  std::vector<std::int64_t> layout_bytes;
+  std::int64_t largest = 0;
+  const auto too_many = [] { return InputError("job", "its bytes do not fit 64 bits"); };
+  for (const RankLayout& layout : job.layouts) {
+    std::int64_t total = 0;
+    for (const Parameter& parameter : layout.parameters) {
+      const Result<std::int64_t> bytes = BytesOf(parameter);
+      if (!bytes) return bytes;
+      const std::optional<std::int64_t> sum = CheckedAdd(total, *bytes);
+      if (!sum) return too_many();
+      total = *sum;
+      largest = std::max(largest, *bytes);
+    }
+    layout_bytes.push_back(total);
+  }
+  std::int64_t total = largest;  // the image
+  for (const Rank& rank : job.ranks) {
+    for (const LayoutIndex layout : {rank.source_layout, rank.destination_layout}) {
+      if (layout == kNoLayout) continue;
+      const std::optional<std::int64_t> sum =
+          CheckedAdd(total, layout_bytes[static_cast<std::size_t>(layout)]);
+      if (!sum) return too_many();
+      total = *sum;
+    }
+  }
+  return total;
+}
+
+TrialMemory::TrialMemory(const JobRecords& job, RankIndex rank)
+    : job_(&job),
+      rank_(rank),
+      source_layout_(Layout(job.ranks[static_cast<std::size_t>(rank)].source_layout)),
+      destination_layout_(Layout(job.ranks[static_cast<std::size_t>(rank)].destination_layout)),
+      source_regions_(*source_layout_),
+      destination_regions_(*destination_layout_) {}
+
+const RankLayout* TrialMemory::Layout(LayoutIndex layout) const {
+  return layout == kNoLayout ? &NoRegions() : &job_->layouts[static_cast<std::size_t>(layout)];
+}
+
+Result<TrialMemory> TrialMemory::Make(const JobRecords& job, RankIndex rank) {
+  TrialMemory memory(job, rank);
+  const std::map<ParameterIndex, ParameterIndex> pairs =
+      PairsOf(job, *memory.source_layout_, *memory.destination_layout_);
+  std::vector<bool> is_paired(memory.destination_layout_->parameters.size(), false);
+  const auto add = [&memory](std::optional<ParameterIndex> source,
+                             std::optional<ParameterIndex> destination) -> Result<void> {
+    Buffer buffer = {nullptr, 0, source, destination};
+    for (const auto& [layout, parameter] : {std::pair(memory.source_layout_, source),
+                                            std::pair(memory.destination_layout_, destination)}) {
+      if (!parameter) continue;
+      const Result<std::int64_t> bytes =
+          BytesOf(layout->parameters[static_cast<std::size_t>(*parameter)]);
+      if (!bytes) return tl::unexpected(bytes.error());
+      buffer.bytes = std::max(buffer.bytes, *bytes);
+    }
+    buffer.data.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(buffer.bytes)]);
+    if (buffer.data == nullptr) {
+      return RunError("rank " + std::to_string(memory.rank_),
+                      "no memory for its parameters (" + std::to_string(buffer.bytes) + " bytes)",
+                      "replay a smaller job");
+    }
+    memory.buffers_.push_back(std::move(buffer));
+    return {};
+  };
+  for (std::size_t s = 0; s < memory.source_layout_->parameters.size(); ++s) {
+    const auto source = static_cast<ParameterIndex>(s);
+    const auto pair = pairs.find(source);
+    std::optional<ParameterIndex> destination;
+    if (pair != pairs.end()) {
+      destination = pair->second;
+      is_paired[static_cast<std::size_t>(pair->second)] = true;
+    }
+    if (const Result<void> added = add(source, destination); !added) {
+      return tl::unexpected(added.error());
+    }
+  }
+  for (std::size_t d = 0; d < is_paired.size(); ++d) {
+    if (is_paired[d]) continue;
+    if (const Result<void> added = add(std::nullopt, static_cast<ParameterIndex>(d)); !added) {
+      return tl::unexpected(added.error());
+    }
+  }
+  return memory;
+}
+
+std::vector<NamedBuffer> TrialMemory::SourceBuffers() const {
+  std::vector<NamedBuffer> named;
+  for (const Buffer& buffer : buffers_) {
+    if (!buffer.source) continue;
+    const Parameter& parameter =
+        source_layout_->parameters[static_cast<std::size_t>(*buffer.source)];
+    named.push_back({parameter.name, buffer.data.get(), *BytesOf(parameter)});
+  }
+  return named;
+}
+
+std::vector<NamedBuffer> TrialMemory::DestinationBuffers() const {
+  std::vector<NamedBuffer> named;
+  for (const Buffer& buffer : buffers_) {
+    if (!buffer.destination) continue;
+    const Parameter& parameter =
+        destination_layout_->parameters[static_cast<std::size_t>(*buffer.destination)];
+    named.push_back({parameter.name, buffer.data.get(), *BytesOf(parameter)});
+  }
+  return named;
+}
+
+void TrialMemory::Write(const RankLayout& layout, const RegionsByParameter& regions,
+                        ParameterIndex parameter, std::uint64_t refit, std::byte* image) const {
+  for (const std::int64_t number : regions.Of(parameter)) {
+    const Region region = layout.regions[number];
+    const Tensor& tensor = job_->tensors[static_cast<std::size_t>(region.tensor)];
+    RegionWriter(region, tensor.shape, ElementBytes(tensor.dtype), TensorKey(refit, region.tensor),
+                 image)
+        .Write();
+  }
+}
+
+void TrialMemory::Paint(const Buffer& buffer, std::uint64_t refit, bool is_installed,
+                        std::byte* image) const {
+  std::fill_n(image, buffer.bytes, kUntouchedByte);
+  if (buffer.source) Write(*source_layout_, source_regions_, *buffer.source, refit, image);
+  if (buffer.destination && is_installed) {
+    Write(*destination_layout_, destination_regions_, *buffer.destination, refit, image);
+  }
+}
+
+void TrialMemory::Fill(std::uint64_t refit) {
+  for (const Buffer& buffer : buffers_) Paint(buffer, refit, false, buffer.data.get());
+}
+
+std::string TrialMemory::NameOf(const Buffer& buffer) const {
+  std::string name;
+  if (buffer.source) {
+    name = "source parameter " +
+           source_layout_->parameters[static_cast<std::size_t>(*buffer.source)].name;
+  }
+  if (buffer.destination) {
+    name += (name.empty() ? "" : ", ") + std::string("destination parameter ") +
+            destination_layout_->parameters[static_cast<std::size_t>(*buffer.destination)].name;
+  }
+  return name;
+}
+
+Result<void> TrialMemory::Check(std::uint64_t refit) const {
+  std::vector<std::byte> image;
+  for (const Buffer& buffer : buffers_) {
+    const auto bytes = static_cast<std::size_t>(buffer.bytes);
+    if (image.size() < bytes) image.resize(bytes);
+    Paint(buffer, refit, true, image.data());
+    if (bytes == 0 || std::memcmp(image.data(), buffer.data.get(), bytes) == 0) continue;
+    const auto wrong =
+        std::mismatch(image.begin(), image.begin() + buffer.bytes, buffer.data.get()).first -
+        image.begin();
+    const auto hex = [](std::byte value) {
+      constexpr char kDigits[] = "0123456789abcdef";
+      return std::string{'0', 'x', kDigits[std::to_integer<int>(value) >> 4],
+                         kDigits[std::to_integer<int>(value) & 15]};
+    };
+    return RunError("rank " + std::to_string(rank_) + ": " + NameOf(buffer),
+                    "byte " + std::to_string(wrong) + " is " +
+                        hex(buffer.data[static_cast<std::size_t>(wrong)]) + " after refit " +
+                        std::to_string(refit) + " and should be " +
+                        hex(image[static_cast<std::size_t>(wrong)]),
+                    "verify the plan; if it passes, report this");
+  }
+  return {};
+}
+
+}  // namespace reshard
