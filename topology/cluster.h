@@ -1,4 +1,5 @@
-// The machine as a value: a cluster of NVLink domains, nodes, GPUs and NICs, and the fabric between.
+// The machine as a value: a cluster of NVLink domains, nodes, GPUs and NICs, and the fabric
+// between.
 //
 // GPUs and NICs are numbered 0.. in file order, domain by domain, node by node. Rates are GB/s (1e9
 // bytes per second) each way, latencies microseconds.
@@ -22,6 +23,7 @@ struct Gpu {
   double hbm_gbps = 0;         // as in the datasheet, reads and writes together
   std::vector<NicIndex> nics;  // the NICs that serve this GPU, ascending; may be empty
   bool dead = false;           // an override said so: no rank may sit here
+  bool operator==(const Gpu&) const = default;
 };
 
 struct Nic {
@@ -30,6 +32,7 @@ struct Nic {
   std::int32_t rail = 0;
   double gbps = 0;             // each way; 0: out of service
   std::vector<GpuIndex> gpus;  // the GPUs it serves, ascending, never empty
+  bool operator==(const Nic&) const = default;
 };
 
 struct Domain {
@@ -38,6 +41,7 @@ struct Domain {
   std::int32_t gpu_count = 0;
   double nvlink_latency_us = 0;   // one hop inside the domain
   double network_latency_us = 0;  // one hop between domains
+  bool operator==(const Domain&) const = default;
 };
 
 enum class RailCrossing {
@@ -51,12 +55,14 @@ enum class RailCrossing {
 struct Switch {
   std::vector<DomainIndex> domains;  // ascending
   double oversubscription = 1.0;
+  bool operator==(const Switch&) const = default;
 };
 
 struct Fabric {
   RailCrossing rail_crossing = RailCrossing::kFull;
   double spine_oversubscription = 1.0;
   std::vector<Switch> switches;
+  bool operator==(const Fabric&) const = default;
 };
 
 struct Cluster {
@@ -65,6 +71,7 @@ struct Cluster {
   std::vector<Nic> nics;
   std::int32_t node_count = 0;
   Fabric fabric;
+  bool operator==(const Cluster&) const = default;
 };
 
 }  // namespace reshard
