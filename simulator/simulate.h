@@ -13,10 +13,10 @@
 namespace reshard {
 
 struct ResourceUse {
-  std::string name;      // "NIC 17 out", "GPU 3 NVLink in", "GPU 3 HBM", "domain 2 ingress"
+  std::string name;  // "NIC 17 out", "GPU 3 NVLink in", "GPU 3 HBM", "domain 2 ingress"
   double rate_gbps = 0;
   std::int64_t bytes = 0;
-  double busy = 0;       // bytes / (rate * total time): mean utilisation
+  double busy = 0;  // bytes / (rate * total time): mean utilisation
 };
 
 struct RankTimes {
@@ -28,12 +28,18 @@ struct RankTimes {
 struct SimulationResult {
   double seconds = 0;
   std::vector<RankTimes> ranks;
-  std::vector<ResourceUse> resources;  // NICs, then NVLink, then HBM, then fabric; cluster order
+  std::vector<ResourceUse> resources;     // NICs, then NVLink, then HBM, then fabric; cluster order
   std::vector<double> round_end_seconds;  // latest end over ranks of the exchange of each round
 };
 
-// `plan` has passed Verify(); `cluster` is the plan's own or an edited one with the same GPUs.
+// `plan` has passed Verify(), or is at least whole: indices, rounds and weights are checked, what
+// the plan achieves is not. `cluster` is the plan's own or an edited one with the same GPUs. Fails
+// where bytes have no way (a rate of 0, a dead GPU, rails that do not meet), naming the GPU or NIC.
 Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
                                   const Constants& constants);
+
+// SimulationResult::seconds of the same arguments, without the rest.
+Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
+                               const Constants& constants);
 
 }  // namespace reshard

@@ -1,0 +1,42 @@
+// How NCCL and copy kernels behave: the simulator's constants, each with its source in
+// simulator/constants/default.json, which is built into the program and can be replaced by a file.
+// What is hardware (rates, hop latencies) lives in the cluster, not here.
+//
+// What a round costs besides its bytes, and who pays it:
+//   once per round and rank   kernelLaunchUs + groupUs, before its first transfer may start
+//                             (+ batchUs for each further operationsTogether operations);
+//   once per transfer         the hop latency of the cluster, after its last byte left.
+// A round over the network so costs 1.5 + 8.4 + 14 = 23.9 us on top of its bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "foundation/error.h"
+
+namespace reshard {
+
+struct Constants {
+  double network_channel_gbps = 0;
+  std::int64_t network_channels_per_peer = 0;
+  double group_us = 0;
+  double kernel_launch_us = 0;
+  std::int64_t operations_together = 0;
+  double batch_us = 0;
+  double copy_hbm_share = 0;  // (0, 1]
+  bool operator==(const Constants&) const = default;
+};
+
+// The constants built into the program.
+Result<Constants> DefaultConstants();
+
+// Reads text of the form of default.json; every constant must be there, with value, unit, source
+// and date. `place` names the text in errors.
+Result<Constants> ParseConstants(std::string_view text, const std::string& place);
+Result<Constants> ReadConstants(const std::string& path);
+
+// 32 hex digits over names and values; sources and formatting do not count.
+std::string ConstantsDigest(const Constants& constants);
+
+}  // namespace reshard

@@ -1,0 +1,15 @@
+#include "simulator/cost_model.h"
+
+#include "simulator/simulate.h"
+
+namespace reshard {
+
+Result<double> SimulatedCostModel::PredictSeconds(const Plan& plan) const {
+  return SimulateSeconds(plan, cluster_, constants_);
+}
+
+std::string SimulatedCostModel::ConstantsDigest() const {
+  return reshard::ConstantsDigest(constants_);
+}
+
+}  // namespace reshard

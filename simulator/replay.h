@@ -1,0 +1,44 @@
+// Runs a model: every rank its lanes, every transfer its flow, event by event.
+//
+//   A step of a lane starts when the step before it on its lane has ended and the rank's waits are
+//   met. A rank without work in a round has no step there; a wait on such a step is met with the
+//   steps before it. An exchange step is ready launch + group (+ batches) after its start. A
+//   transfer starts when both ends are ready in its round; its operations end a hop's latency after
+//   its last byte left; the step ends with its last operation. A pack or unpack step copies, after
+//   its launch, at the rate of the GPU's HBM, which its two lanes share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "foundation/error.h"
+#include "simulator/flow_engine.h"
+#include "simulator/replay_model.h"
+
+namespace reshard {
+
+// Told of everything that happened, when it has ended.
+class ReplayObserver {
+ public:
+  virtual ~ReplayObserver() = default;
+  virtual void OnStep(RankIndex rank, Lane lane, RoundIndex round, Nanoseconds start,
+                      Nanoseconds end) = 0;
+  // `start` and `end` are those of the flow: the hop's latency comes after.
+  virtual void OnTransfer(TransferIndex transfer, RoundIndex round, std::int64_t bytes,
+                          Nanoseconds start, Nanoseconds end) = 0;
+};
+
+struct ReplayTimes {
+  std::vector<Nanoseconds> lane_ends;   // per rank and lane: rank * kLaneCount + lane; 0 if no step
+  std::vector<Nanoseconds> round_ends;  // per round: latest end of its exchange steps; 0 if none
+  Nanoseconds end = 0;
+};
+
+// `observer` may be null. An input error if the plan's waits can never be met.
+Result<ReplayTimes> RunReplay(const ReplayModel& model, ReplayObserver* observer);
+
+}  // namespace reshard

@@ -1,0 +1,177 @@
+#include "simulator/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "simulator/machine.h"
+#include "simulator/replay.h"
+#include "simulator/replay_model.h"
+#include "simulator/workload.h"
+
+namespace reshard {
+namespace {
+
+constexpr double kSecondsPerNanosecond = 1e-9;
+
+std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+double SecondsOf(Nanoseconds time) { return static_cast<double>(time) * kSecondsPerNanosecond; }
+
+Result<void> CheckCluster(const Cluster& cluster, double nic_share) {
+  if (!(nic_share > 0) || nic_share > 1) {
+    return InputError("plan: options.nicShare", "is not above 0 and at most 1");
+  }
+  for (std::size_t index = 0; index < cluster.gpus.size(); ++index) {
+    const Gpu& gpu = cluster.gpus[index];
+    const bool domain =
+        gpu.domain >= 0 && gpu.domain < static_cast<std::int64_t>(cluster.domains.size());
+    const bool nics = std::all_of(gpu.nics.begin(), gpu.nics.end(), [&](NicIndex nic) {
+      return nic >= 0 && nic < static_cast<std::int64_t>(cluster.nics.size());
+    });
+    if (!domain || !nics) {
+      return InputError("cluster: GPU " + std::to_string(index),
+                        domain ? "names a NIC that is not there" : "its domain is not there");
+    }
+  }
+  return {};
+}
+
+struct Prepared {
+  Machine machine;
+  ReplayModel model;
+};
+
+Result<Prepared> Prepare(const Plan& plan, const Cluster& cluster, const Constants& constants) {
+  if (Result<void> checked = CheckCluster(cluster, plan.job.options.nic_share); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  Result<Workload> workload = MakeWorkload(plan);
+  if (!workload) return tl::unexpected(workload.error());
+  Machine machine(cluster, constants, plan.job.options.nic_share);
+  Result<ReplayModel> model =
+      MakeReplayModel(plan, cluster, machine, constants, std::move(*workload));
+  if (!model) return tl::unexpected(model.error());
+  return Prepared{std::move(machine), std::move(*model)};
+}
+
+// Bytes that pass each resource over the whole replay.
+Result<std::vector<double>> BytesPerResource(const ReplayModel& model) {
+  std::vector<double> bytes(model.capacities.size());
+  const auto add = [&](FlowIndex flow, const SegmentRange& range) -> Result<void> {
+    const Result<std::int64_t> total = TotalBytes(model.Of(range));
+    if (!total) return tl::unexpected(total.error());
+    for (const ResourceShare& use : model.flows.Shares(flow)) {
+      bytes[At(use.resource)] += use.share * static_cast<double>(*total);
+    }
+    return {};
+  };
+  for (std::size_t t = 0; t < model.transfers.size(); ++t) {
+    const Result<void> added = add(static_cast<FlowIndex>(t), model.transfers[t].bytes);
+    if (!added) return tl::unexpected(added.error());
+  }
+  for (std::size_t index = 0; index < model.ranks.size(); ++index) {
+    const auto rank = static_cast<RankIndex>(index);
+    for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
+      const Result<void> added =
+          add(model.CopyFlow(rank, lane), model.ranks[index].lanes[static_cast<int>(lane)]);
+      if (!added) return tl::unexpected(added.error());
+    }
+  }
+  return bytes;
+}
+
+class UseReport {
+ public:
+  UseReport(const Prepared& prepared, std::vector<double> bytes, double seconds)
+      : machine_(prepared.machine), bytes_(std::move(bytes)), seconds_(seconds) {}
+
+  // `part` of the resource, under a name of its own.
+  void Add(std::string name, ResourceIndex resource, double part) {
+    ResourceUse& use = uses_.emplace_back();
+    use.name = std::move(name);
+    use.rate_gbps = machine_.capacities()[At(resource)] * part;
+    use.bytes = static_cast<std::int64_t>(std::llround(bytes_[At(resource)] * part));
+    const double possible = use.rate_gbps * 1e9 * seconds_;
+    use.busy = possible > 0 ? static_cast<double>(use.bytes) / possible : 0;
+  }
+  std::vector<ResourceUse> Take() { return std::move(uses_); }
+
+ private:
+  const Machine& machine_;
+  std::vector<double> bytes_;
+  double seconds_;
+  std::vector<ResourceUse> uses_;
+};
+
+// Resources of the plan's GPUs, and the fabric's: NICs, then NVLink, then HBM, then fabric.
+Result<std::vector<ResourceUse>> ReportUses(const Plan& plan, const Cluster& cluster,
+                                            const Prepared& prepared, double seconds) {
+  Result<std::vector<double>> bytes = BytesPerResource(prepared.model);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const Machine& machine = prepared.machine;
+  UseReport report(prepared, std::move(*bytes), seconds);
+
+  std::vector<char> serves(cluster.nics.size());
+  for (const Rank& rank : plan.job.ranks) {
+    for (const NicIndex nic : cluster.gpus[At(rank.gpu)].nics) serves[At(nic)] = 1;
+  }
+  for (std::size_t index = 0; index < serves.size(); ++index) {
+    if (serves[index] == 0) continue;
+    const auto nic = static_cast<NicIndex>(index);
+    const std::string name = "NIC " + std::to_string(index);
+    report.Add(name + " out", machine.NicOut(nic), machine.NicPart(nic));
+    report.Add(name + " in", machine.NicIn(nic), machine.NicPart(nic));
+  }
+  for (const Rank& rank : plan.job.ranks) {
+    const std::string name = "GPU " + std::to_string(rank.gpu);
+    report.Add(name + " NVLink out", machine.NvlinkOut(rank.gpu), 1);
+    report.Add(name + " NVLink in", machine.NvlinkIn(rank.gpu), 1);
+  }
+  for (const Rank& rank : plan.job.ranks) {
+    report.Add("GPU " + std::to_string(rank.gpu) + " HBM", machine.Hbm(rank.gpu), 1);
+  }
+  const auto end = static_cast<ResourceIndex>(machine.capacities().size());
+  for (ResourceIndex resource = machine.first_fabric(); resource < end; ++resource) {
+    report.Add(machine.FabricName(resource), resource, 1);
+  }
+  return report.Take();
+}
+
+}  // namespace
+
+Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
+                               const Constants& constants) {
+  return Prepare(plan, cluster, constants).and_then([](const Prepared& prepared) {
+    return RunReplay(prepared.model, nullptr).map([](const ReplayTimes& times) {
+      return SecondsOf(times.end);
+    });
+  });
+}
+
+Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
+                                  const Constants& constants) {
+  const Result<Prepared> prepared = Prepare(plan, cluster, constants);
+  if (!prepared) return tl::unexpected(prepared.error());
+  const Result<ReplayTimes> times = RunReplay(prepared->model, nullptr);
+  if (!times) return tl::unexpected(times.error());
+
+  SimulationResult result;
+  result.seconds = SecondsOf(times->end);
+  for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
+    const Nanoseconds* ends = &times->lane_ends[rank * kLaneCount];
+    result.ranks.push_back({SecondsOf(ends[static_cast<int>(Lane::kPack)]),
+                            SecondsOf(ends[static_cast<int>(Lane::kExchange)]),
+                            SecondsOf(ends[static_cast<int>(Lane::kUnpack)])});
+  }
+  for (const Nanoseconds end : times->round_ends) {
+    result.round_end_seconds.push_back(SecondsOf(end));
+  }
+  Result<std::vector<ResourceUse>> uses = ReportUses(plan, cluster, *prepared, result.seconds);
+  if (!uses) return tl::unexpected(uses.error());
+  result.resources = std::move(*uses);
+  return result;
+}
+
+}  // namespace reshard

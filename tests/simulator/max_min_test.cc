@@ -1,0 +1,239 @@
+#include "simulator/max_min.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace reshard {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+
+FlowTable TableOf(const std::vector<std::vector<ResourceShare>>& flows,
+                  const std::vector<double>& caps = {}) {
+  FlowTable table;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    table.Add(flows[i], caps.empty() ? kUncapped : caps[i]);
+  }
+  return table;
+}
+
+TEST(MaxMinTest, OneFlowTakesItsNarrowestResource) {
+  const std::vector<double> capacities = {10, 4};
+  EXPECT_THAT(MaxMinRates(TableOf({{{0, 1}, {1, 1}}}), capacities), ElementsAre(DoubleEq(4)));
+}
+
+// Resource 0 (12) carries a, b, c; resource 1 (3) carries c and d; resource 2 (100) carries d.
+// Level 1.5 fills resource 1: c = d = 1.5. Then a = b = (12 - 1.5) / 2 = 5.25.
+TEST(MaxMinTest, WhatAFrozenFlowLeavesGoesToTheOthers) {
+  const std::vector<double> capacities = {12, 3, 100};
+  const FlowTable table = TableOf({{{0, 1}}, {{0, 1}}, {{0, 1}, {1, 1}}, {{1, 1}, {2, 1}}});
+  EXPECT_THAT(MaxMinRates(table, capacities),
+              ElementsAre(DoubleEq(5.25), DoubleEq(5.25), DoubleEq(1.5), DoubleEq(1.5)));
+}
+
+// Three flows on 9, one capped at 1: the others get (9 - 1) / 2 = 4.
+TEST(MaxMinTest, ACapFreesTheRestForTheOthers) {
+  const std::vector<double> capacities = {9};
+  const FlowTable table = TableOf({{{0, 1}}, {{0, 1}}, {{0, 1}}}, {kUncapped, 1, kUncapped});
+  EXPECT_THAT(MaxMinRates(table, capacities), ElementsAre(DoubleEq(4), DoubleEq(1), DoubleEq(4)));
+}
+
+// A cap above the fair rate says nothing.
+TEST(MaxMinTest, ACapAboveTheFairRateDoesNotBind) {
+  const std::vector<double> capacities = {9};
+  const FlowTable table = TableOf({{{0, 1}}, {{0, 1}}, {{0, 1}}}, {3.5, 4, kUncapped});
+  EXPECT_THAT(MaxMinRates(table, capacities), ElementsAre(DoubleEq(3), DoubleEq(3), DoubleEq(3)));
+}
+
+// A flow of share 3 stands for three equal flows: with one more on 8 each gets 8 / 4 = 2.
+TEST(MaxMinTest, AMergedFlowCountsAsManyAsItStandsFor) {
+  const std::vector<double> capacities = {8};
+  EXPECT_THAT(MaxMinRates(TableOf({{{0, 3}}, {{0, 1}}}), capacities),
+              ElementsAre(DoubleEq(2), DoubleEq(2)));
+}
+
+// Half its bytes over 0 (2), half over 1 (10): rate r uses r / 2 of each, so r = 4 fills resource
+// 0.
+TEST(MaxMinTest, ASplitFlowIsHeldByTheSlowerHalf) {
+  const std::vector<double> capacities = {2, 10};
+  EXPECT_THAT(MaxMinRates(TableOf({{{0, 0.5}, {1, 0.5}}}), capacities), ElementsAre(DoubleEq(4)));
+}
+
+TEST(MaxMinTest, AFlowThatUsesNothingRunsAtItsCap) {
+  const std::vector<double> capacities = {1};
+  EXPECT_THAT(MaxMinRates(TableOf({{}, {}}, {7, kUncapped}), capacities),
+              ElementsAre(DoubleEq(7), kUncapped));
+}
+
+TEST(MaxMinTest, AResourceOfNothingGivesNothing) {
+  const std::vector<double> capacities = {0, 5};
+  EXPECT_THAT(MaxMinRates(TableOf({{{0, 1}, {1, 1}}, {{1, 1}}}), capacities),
+              ElementsAre(DoubleEq(0), DoubleEq(5)));
+}
+
+struct RandomSet {
+  std::vector<std::vector<ResourceShare>> flows;
+  std::vector<double> caps;
+  std::vector<double> capacities;
+};
+
+RandomSet MakeRandomSet(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  RandomSet set;
+  const std::size_t resources = 1 + below(12);
+  const std::size_t flows = 1 + below(40);
+  for (std::size_t r = 0; r < resources; ++r) {
+    set.capacities.push_back(static_cast<double>(1 + below(100)) / 3);
+  }
+  for (std::size_t f = 0; f < flows; ++f) {
+    std::vector<ResourceIndex> all(resources);
+    std::iota(all.begin(), all.end(), 0);
+    std::shuffle(all.begin(), all.end(), random);
+    std::vector<ResourceShare>& uses = set.flows.emplace_back();
+    const std::size_t count = 1 + below(std::min<std::size_t>(resources, 4));
+    for (std::size_t i = 0; i < count; ++i) {
+      const double share = below(3) == 0 ? static_cast<double>(1 + below(5)) / 2 : 1;
+      uses.push_back({all[i], share});
+    }
+    set.caps.push_back(below(4) == 0 ? static_cast<double>(1 + below(60)) / 7 : kUncapped);
+  }
+  return set;
+}
+
+// Progressive filling by its definition on a dense matrix, one freezing set after another.
+std::vector<double> FillDensely(const RandomSet& set) {
+  const std::size_t flows = set.flows.size();
+  const std::size_t resources = set.capacities.size();
+  std::vector<std::vector<double>> share(flows, std::vector<double>(resources));
+  for (std::size_t f = 0; f < flows; ++f) {
+    for (const ResourceShare& use : set.flows[f]) {
+      share[f][static_cast<std::size_t>(use.resource)] = use.share;
+    }
+  }
+  std::vector<double> rates(flows, 0);
+  std::vector<bool> rising(flows, true);
+  while (std::find(rising.begin(), rising.end(), true) != rising.end()) {
+    double step = kUncapped;
+    std::vector<double> headroom(resources, kUncapped);
+    for (std::size_t r = 0; r < resources; ++r) {
+      double used = 0;
+      double weight = 0;
+      for (std::size_t f = 0; f < flows; ++f) {
+        used += share[f][r] * rates[f];
+        weight += rising[f] ? share[f][r] : 0;
+      }
+      if (weight > 0) headroom[r] = std::max(0.0, set.capacities[r] - used) / weight;
+      step = std::min(step, headroom[r]);
+    }
+    for (std::size_t f = 0; f < flows; ++f) {
+      if (rising[f]) step = std::min(step, set.caps[f] - rates[f]);
+    }
+    std::vector<bool> stops(flows, false);
+    for (std::size_t f = 0; f < flows; ++f) {
+      if (!rising[f]) continue;
+      stops[f] = set.caps[f] - rates[f] <= step * (1 + 1e-12);
+      for (std::size_t r = 0; r < resources; ++r) {
+        if (share[f][r] > 0 && headroom[r] <= step * (1 + 1e-12) + 1e-13) stops[f] = true;
+      }
+    }
+    for (std::size_t f = 0; f < flows; ++f) {
+      if (rising[f]) rates[f] += step;
+      if (stops[f]) rising[f] = false;
+    }
+  }
+  return rates;
+}
+
+class RandomMaxMinTest : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomMaxMinTest, AgreesWithDenseFilling) {
+  std::mt19937_64 random(GetParam());
+  for (int i = 0; i < 50; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(GetParam()) + " set " + std::to_string(i));
+    const RandomSet set = MakeRandomSet(random);
+    const std::vector<double> rates = MaxMinRates(TableOf(set.flows, set.caps), set.capacities);
+    const std::vector<double> expected = FillDensely(set);
+    for (std::size_t f = 0; f < rates.size(); ++f) {
+      EXPECT_NEAR(rates[f], expected[f], 1e-9 * (1 + expected[f])) << "flow " << f;
+    }
+  }
+}
+
+// The definition itself, without any filling: capacities hold, and every flow is at its cap or has
+// a full resource on which no flow is faster.
+TEST_P(RandomMaxMinTest, EveryFlowHasACapOrABottleneck) {
+  std::mt19937_64 random(GetParam() + 1000);
+  for (int i = 0; i < 50; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(GetParam()) + " set " + std::to_string(i));
+    const RandomSet set = MakeRandomSet(random);
+    const std::vector<double> rates = MaxMinRates(TableOf(set.flows, set.caps), set.capacities);
+    std::vector<double> used(set.capacities.size(), 0);
+    std::vector<double> fastest(set.capacities.size(), 0);
+    for (std::size_t f = 0; f < rates.size(); ++f) {
+      for (const ResourceShare& use : set.flows[f]) {
+        const auto r = static_cast<std::size_t>(use.resource);
+        used[r] += use.share * rates[f];
+        fastest[r] = std::max(fastest[r], rates[f]);
+      }
+    }
+    for (std::size_t r = 0; r < used.size(); ++r) {
+      EXPECT_LE(used[r], set.capacities[r] * (1 + 1e-12));
+    }
+    for (std::size_t f = 0; f < rates.size(); ++f) {
+      const bool held =
+          std::any_of(set.flows[f].begin(), set.flows[f].end(), [&](const ResourceShare& use) {
+            const auto r = static_cast<std::size_t>(use.resource);
+            return used[r] >= set.capacities[r] * (1 - 1e-9) && rates[f] >= fastest[r] * (1 - 1e-9);
+          });
+      EXPECT_TRUE(held || rates[f] >= set.caps[f] * (1 - 1e-12)) << "flow " << f;
+      EXPECT_LE(rates[f], set.caps[f] * (1 + 1e-12));
+    }
+  }
+}
+
+// Twice the capacities and caps, twice the rates, exactly: a factor of two does not round.
+TEST_P(RandomMaxMinTest, ScalesWithCapacities) {
+  std::mt19937_64 random(GetParam() + 2000);
+  RandomSet set = MakeRandomSet(random);
+  const std::vector<double> rates = MaxMinRates(TableOf(set.flows, set.caps), set.capacities);
+  for (double& capacity : set.capacities) capacity *= 2;
+  for (double& cap : set.caps) cap *= 2;
+  const std::vector<double> doubled = MaxMinRates(TableOf(set.flows, set.caps), set.capacities);
+  for (std::size_t f = 0; f < rates.size(); ++f) EXPECT_EQ(doubled[f], 2 * rates[f]);
+}
+
+// The order of flows does not count, and n equal flows get what one of n-fold share gets.
+TEST_P(RandomMaxMinTest, OrderAndMergingDoNotCount) {
+  std::mt19937_64 random(GetParam() + 3000);
+  RandomSet set = MakeRandomSet(random);
+  const std::size_t copies = 2 + random() % 4;
+  RandomSet merged = set;
+  for (ResourceShare& use : merged.flows[0]) use.share *= static_cast<double>(copies);
+  RandomSet single = set;
+  for (std::size_t i = 1; i < copies; ++i) {
+    single.flows.push_back(set.flows[0]);
+    single.caps.push_back(set.caps[0]);
+  }
+  std::reverse(single.flows.begin(), single.flows.end());
+  std::reverse(single.caps.begin(), single.caps.end());
+  const std::vector<double> expected =
+      MaxMinRates(TableOf(merged.flows, merged.caps), merged.capacities);
+  std::vector<double> rates = MaxMinRates(TableOf(single.flows, single.caps), single.capacities);
+  std::reverse(rates.begin(), rates.end());
+  for (std::size_t f = 0; f < rates.size(); ++f) {
+    const double wanted = f < expected.size() ? expected[f] : expected[0];
+    EXPECT_NEAR(rates[f], wanted, 1e-9 * (1 + wanted)) << "seed " << GetParam() << " flow " << f;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMaxMinTest, ::testing::Range<std::uint64_t>(1, 13));
+
+}  // namespace
+}  // namespace reshard
