@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <tuple>
 
+#include "foundation/checked_arithmetic.h"
+
 namespace reshard {
 namespace {
 
@@ -16,40 +18,6 @@ void SortUnique(std::vector<Index>& values) {
 template <typename Index>
 Index PositionOf(const std::vector<Index>& sorted, Index value) {
   return static_cast<Index>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
-}
-
-// The columns and classes a rank's schedule touches, ascending, in the plan's numbering.
-struct Touched {
-  std::vector<ColumnIndex> columns;
-  std::vector<ClassIndex> source_classes;
-  std::vector<ClassIndex> destination_classes;
-};
-
-Touched TouchedBy(const Plan& plan, const RankSchedule& schedule) {
-  Touched touched;
-  const auto class_of = [&plan](ColumnIndex column) {
-    return plan.columns[static_cast<std::size_t>(column)].demand_class;
-  };
-  for (const Slot& slot : schedule.slots) {
-    for (const SlotItem& item : slot.items) {
-      touched.columns.push_back(item.column);
-      if (slot.kind == SlotKind::kPack && item.origin_slot == kFromParameters) {
-        touched.source_classes.push_back(class_of(item.column));
-      }
-      if (slot.kind == SlotKind::kReceive && item.unpack) {
-        touched.destination_classes.push_back(class_of(item.column));
-      }
-    }
-  }
-  for (const LocalMove& move : schedule.local_moves) {
-    touched.columns.push_back(move.column);
-    touched.source_classes.push_back(class_of(move.column));
-    touched.destination_classes.push_back(class_of(move.column));
-  }
-  SortUnique(touched.columns);
-  SortUnique(touched.source_classes);
-  SortUnique(touched.destination_classes);
-  return touched;
 }
 
 std::vector<CopyProgram> ProgramsOf(const Plan& plan, LayoutIndex layout,
@@ -93,7 +61,18 @@ void CopyParameters(const Plan& plan, RankPart& part) {
   }
 }
 
-void CopySchedule(const Plan& plan, const std::vector<ColumnIndex>& columns, RankPart& part) {
+std::vector<ColumnIndex> ColumnsOf(const RankSchedule& schedule) {
+  std::vector<ColumnIndex> columns;
+  for (const Slot& slot : schedule.slots) {
+    for (const SlotItem& item : slot.items) columns.push_back(item.column);
+  }
+  for (const LocalMove& move : schedule.local_moves) columns.push_back(move.column);
+  SortUnique(columns);
+  return columns;
+}
+
+// The columns of a part, renumbered with the profiles they use.
+void CopyColumns(const Plan& plan, const std::vector<ColumnIndex>& columns, RankPart& part) {
   std::vector<ProfileIndex> profiles;
   for (const ColumnIndex column : columns) {
     profiles.push_back(plan.columns[static_cast<std::size_t>(column)].profile);
@@ -106,7 +85,6 @@ void CopySchedule(const Plan& plan, const std::vector<ColumnIndex>& columns, Ran
     part.columns.push_back(plan.columns[static_cast<std::size_t>(column)]);
     part.columns.back().profile = PositionOf(profiles, part.columns.back().profile);
   }
-  part.schedule = plan.schedules[static_cast<std::size_t>(part.rank)];
   for (Slot& slot : part.schedule.slots) {
     for (SlotItem& item : slot.items) item.column = PositionOf(columns, item.column);
   }
@@ -115,31 +93,81 @@ void CopySchedule(const Plan& plan, const std::vector<ColumnIndex>& columns, Ran
 
 }  // namespace
 
-RankPart ExtractRankPart(const Plan& plan, RankIndex rank) {
-  RankPart part;
+TransfersByRank::TransfersByRank(const Plan& plan)
+    : sends(plan.job.ranks.size()), receives(plan.job.ranks.size()) {
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const Transfer& transfer = plan.transfers[i];
+    sends[static_cast<std::size_t>(transfer.from)].push_back(static_cast<std::int32_t>(i));
+    receives[static_cast<std::size_t>(transfer.to)].push_back(static_cast<std::int32_t>(i));
+  }
+}
+
+ClassesOfSchedule ClassesOf(const RankSchedule& schedule, const std::vector<Column>& columns) {
+  ClassesOfSchedule classes;
+  const auto class_of = [&columns](ColumnIndex column) {
+    return columns[static_cast<std::size_t>(column)].demand_class;
+  };
+  for (const Slot& slot : schedule.slots) {
+    for (const SlotItem& item : slot.items) {
+      if (slot.kind == SlotKind::kPack && item.origin_slot == kFromParameters) {
+        classes.read.push_back(class_of(item.column));
+      }
+      if (slot.kind == SlotKind::kReceive && item.unpack) {
+        classes.written.push_back(class_of(item.column));
+      }
+    }
+  }
+  for (const LocalMove& move : schedule.local_moves) {
+    classes.read.push_back(class_of(move.column));
+    classes.written.push_back(class_of(move.column));
+  }
+  SortUnique(classes.read);
+  SortUnique(classes.written);
+  return classes;
+}
+
+std::int64_t StagingBytes(const RankSchedule& schedule) {
+  std::int64_t bytes = 0;
+  for (const Slot& slot : schedule.slots) {
+    const auto size = CheckedMultiply(slot.capacity, slot.depth);
+    const auto end = size ? CheckedAdd(slot.offset, *size) : std::nullopt;
+    if (!end) return 0;
+    bytes = std::max(bytes, *end);
+  }
+  return bytes;
+}
+
+SchedulePart ExtractSchedulePart(const Plan& plan, RankIndex rank,
+                                 const TransfersByRank& transfers) {
+  SchedulePart result;
+  RankPart& part = result.part;
+  const auto index = static_cast<std::size_t>(rank);
   part.job_digest = plan.job_digest;
   part.rank = rank;
   part.rank_count = static_cast<RankIndex>(plan.job.ranks.size());
-  part.record = plan.job.ranks[static_cast<std::size_t>(rank)];
+  part.record = plan.job.ranks[index];
   part.round_count = plan.round_count;
-  for (const Slot& slot : plan.schedules[static_cast<std::size_t>(rank)].slots) {
-    part.staging_bytes =
-        std::max(part.staging_bytes, slot.offset + slot.capacity * std::int64_t{slot.depth});
+  part.schedule = plan.schedules[index];
+  part.staging_bytes = StagingBytes(part.schedule);
+  result.columns = ColumnsOf(part.schedule);
+  CopyColumns(plan, result.columns, part);
+  for (const std::int32_t i : transfers.sends[index]) {
+    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(i)];
+    part.sends.push_back({transfer.to, transfer.lag, transfer.source});
   }
+  for (const std::int32_t i : transfers.receives[index]) {
+    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(i)];
+    part.receives.push_back({transfer.from, 0, transfer.destination});
+  }
+  return result;
+}
+
+RankPart ExtractRankPart(const Plan& plan, RankIndex rank) {
+  RankPart part = ExtractSchedulePart(plan, rank, TransfersByRank(plan)).part;
   CopyParameters(plan, part);
-  const Touched touched = TouchedBy(plan, plan.schedules[static_cast<std::size_t>(rank)]);
-  CopySchedule(plan, touched.columns, part);
-  part.source_programs = ProgramsOf(plan, part.record.source_layout, touched.source_classes);
-  part.destination_programs =
-      ProgramsOf(plan, part.record.destination_layout, touched.destination_classes);
-  for (const Transfer& transfer : plan.transfers) {
-    if (transfer.from == rank) {
-      part.sends.push_back({transfer.to, transfer.lag, transfer.source});
-    }
-    if (transfer.to == rank) {
-      part.receives.push_back({transfer.from, 0, transfer.destination});
-    }
-  }
+  const ClassesOfSchedule classes = ClassesOf(part.schedule, part.columns);
+  part.source_programs = ProgramsOf(plan, part.record.source_layout, classes.read);
+  part.destination_programs = ProgramsOf(plan, part.record.destination_layout, classes.written);
   return part;
 }
 

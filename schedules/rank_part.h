@@ -40,4 +40,31 @@ struct RankPart {
 // Precondition: `plan` has passed Verify().
 RankPart ExtractRankPart(const Plan& plan, RankIndex rank);
 
+// The transfers of a plan by rank, so that all parts of a plan are had in one pass over them.
+struct TransfersByRank {
+  explicit TransfersByRank(const Plan& plan);
+  std::vector<std::vector<std::int32_t>> sends;  // of each rank, indices into Plan::transfers
+  std::vector<std::vector<std::int32_t>> receives;
+};
+
+// A part without parameters, programs and in-place pairs, and where its columns stand in the plan.
+struct SchedulePart {
+  RankPart part;
+  std::vector<ColumnIndex> columns;  // number in the plan of each of part.columns
+};
+// Precondition: PlanIndicesFit(plan).
+SchedulePart ExtractSchedulePart(const Plan& plan, RankIndex rank,
+                                 const TransfersByRank& transfers);
+
+// The classes a rank packs from, and unpacks to, its parameters; ascending. `columns` are those the
+// schedule's column numbers count.
+struct ClassesOfSchedule {
+  std::vector<ClassIndex> read;
+  std::vector<ClassIndex> written;
+};
+ClassesOfSchedule ClassesOf(const RankSchedule& schedule, const std::vector<Column>& columns);
+
+// What the slots of a rank take together, from byte 0 of its staging; 0 if they do not fit 64 bits.
+std::int64_t StagingBytes(const RankSchedule& schedule);
+
 }  // namespace reshard
