@@ -124,14 +124,14 @@ class RouteMaker {
     for (double& spare : spare_) spare = std::max(spare, 0.0);
   }
 
-  std::int32_t AddPath(Path path) {
+  std::int32_t AddPath(DeliveryPath path) {
     routes_.paths.push_back(std::move(path));
     return static_cast<std::int32_t>(routes_.paths.size()) - 1;
   }
 
   // Every sender sends to each receiver.
   void Star(std::size_t g) {
-    Path path;
+    DeliveryPath path;
     for (const RankIndex receiver : deliveries_.groups[g].domains[0].receivers) {
       path.hops.push_back({0, receiver, kFromSender});
     }
@@ -187,9 +187,9 @@ class RouteMaker {
 
   // The tree of bytes that enter the group's domain `first` from their sender, where the line is at
   // `position`.
-  Path Tree(std::size_t g, std::int64_t position, std::size_t first) const {
+  DeliveryPath Tree(std::size_t g, std::int64_t position, std::size_t first) const {
     const DeliveryGroup& group = deliveries_.groups[g];
-    Path path;
+    DeliveryPath path;
     const auto head_of = [&](std::size_t d) {
       const HeadCut& cut = heads_[g][d];
       const auto at = std::ranges::upper_bound(cut.ends, position) - cut.ends.begin();

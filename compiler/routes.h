@@ -20,7 +20,7 @@ struct PathHop {
 inline constexpr std::int32_t kFromSender = -1;
 
 // Parents stand before their children. Shared by all columns that differ in their sender only.
-struct Path {
+struct DeliveryPath {
   std::vector<PathHop> hops;
 };
 
@@ -35,7 +35,7 @@ struct RoutedColumn {
 };
 
 struct Routes {
-  std::vector<Path> paths;
+  std::vector<DeliveryPath> paths;
   // In an order in which what one rank forwards to one peer lies together: by group, then by path,
   // then by sender.
   std::vector<RoutedColumn> columns;
