@@ -1,0 +1,32 @@
+# Families and the framework adapters that read them. families/*.json are compiled in, so that the
+# tools need no data path; a new file there is all that a new family takes.
+file(GLOB FAMILY_FILES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/families/*.json)
+list(SORT FAMILY_FILES)
+set(FAMILY_DATA ${CMAKE_CURRENT_BINARY_DIR}/family_data.cc)
+add_custom_command(
+  OUTPUT ${FAMILY_DATA}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${FAMILY_DATA} "-DFILES=${FAMILY_FILES}"
+          -P ${CMAKE_CURRENT_LIST_DIR}/families_embed.cmake
+  DEPENDS ${FAMILY_FILES} ${CMAKE_CURRENT_LIST_DIR}/families_embed.cmake
+  VERBATIM)
+target_sources(reshard_layout PRIVATE
+    family_attention.cc
+    family_catalog.cc
+    family_expression.cc
+    family_expression_parser.cc
+    family_fields.cc
+    family_linear.cc
+    family_name_matcher.cc
+    family_reader.cc
+    family_recomputed.cc
+    family_roles.cc
+    family_tensors.cc
+    huggingface_config.cc
+    megatron_degrees.cc
+    megatron_layer.cc
+    megatron_layout.cc
+    megatron_stages.cc
+    vllm_degrees.cc
+    vllm_layer.cc
+    vllm_layout.cc
+    ${FAMILY_DATA})

@@ -1,0 +1,84 @@
+#include "compiler/layout/family_attention.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "foundation/checked_arithmetic.h"
+
+namespace reshard {
+
+Result<AttentionHeads> HeadsOf(const FamilyTensors& model) {
+  AttentionHeads heads;
+  // Query heads first: of a bare tensor list they are what the error should ask for.
+  for (const auto& [field, target] :
+       {std::pair{"num_attention_heads", &heads.query},
+        std::pair{"num_key_value_heads", &heads.key_value}, std::pair{"head_dim", &heads.dim}}) {
+    const Result<std::int64_t> value = model.Field(field);
+    if (!value) return tl::unexpected(value.error());
+    if (*value < 1) {
+      return InputError("model", std::string("config.") + field + " is " + std::to_string(*value) +
+                                     "; expected at least 1");
+    }
+    *target = *value;
+  }
+  if (heads.query % heads.key_value != 0) {
+    return InputError("model", std::to_string(heads.query) + " query heads do not divide by " +
+                                   std::to_string(heads.key_value) + " key-value heads");
+  }
+  return heads;
+}
+
+Result<void> CheckHeads(const FamilyTensors& model, const AttentionHeads& heads,
+                        std::span<const RoleTensors> query_key_value) {
+  const std::array<std::int64_t, 3> counts{heads.query, heads.key_value, heads.key_value};
+  for (std::size_t part = 0; part < counts.size(); ++part) {
+    const std::optional<std::int64_t> rows = CheckedMultiply(counts[part], heads.dim);
+    if (rows && *rows == RowCount(model, query_key_value[part])) continue;
+    return InputError("model", model.tensor(query_key_value[part][Kind::kWeight]).name + " has " +
+                                   std::to_string(RowCount(model, query_key_value[part])) +
+                                   " rows, not " + std::to_string(counts[part]) + " heads of " +
+                                   std::to_string(heads.dim));
+  }
+  return {};
+}
+
+std::vector<RowRange> RowsByGroup(const AttentionHeads& heads,
+                                  std::span<const RoleTensors> query_key_value) {
+  const std::int64_t query_rows = heads.query / heads.key_value * heads.dim;
+  std::vector<RowRange> rows;
+  for (std::int64_t group = 0; group < heads.key_value; ++group) {
+    rows.push_back({query_key_value[0], group * query_rows, (group + 1) * query_rows});
+    rows.push_back({query_key_value[1], group * heads.dim, (group + 1) * heads.dim});
+    rows.push_back({query_key_value[2], group * heads.dim, (group + 1) * heads.dim});
+  }
+  return rows;
+}
+
+Result<std::vector<RowRange>> RowsByRank(const AttentionHeads& heads,
+                                         std::span<const RoleTensors> query_key_value,
+                                         std::int64_t count, std::int64_t index,
+                                         const std::string& name) {
+  const Result<Share> query = EqualShare(heads.query, count, index, name + ": query heads");
+  if (!query) return tl::unexpected(query.error());
+  Share key_value;
+  if (heads.key_value >= count) {
+    const Result<Share> share =
+        EqualShare(heads.key_value, count, index, name + ": key-value heads");
+    if (!share) return tl::unexpected(share.error());
+    key_value = *share;
+  } else {
+    if (count % heads.key_value != 0) {
+      return InputError("", name + ": " + std::to_string(count) + " ranks do not divide by " +
+                                std::to_string(heads.key_value) + " key-value heads");
+    }
+    const std::int64_t head = index / (count / heads.key_value);
+    key_value = {head, head + 1};
+  }
+  const std::int64_t dim = heads.dim;
+  return std::vector<RowRange>{{query_key_value[0], query->begin * dim, query->end * dim},
+                               {query_key_value[1], key_value.begin * dim, key_value.end * dim},
+                               {query_key_value[2], key_value.begin * dim, key_value.end * dim}};
+}
+
+}  // namespace reshard

@@ -1,0 +1,260 @@
+#include "compiler/layout/family_linear.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "foundation/checked_arithmetic.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::size_t kMatrixDims = 2;
+
+const Tensor& WeightOf(const FamilyTensors& model, const RoleTensors& tensors) {
+  return model.tensor(tensors[Kind::kWeight]);
+}
+
+bool FamilyHas(const Family& family, Role role) {
+  return std::any_of(family.tensors.begin(), family.tensors.end(),
+                     [&](const TensorPattern& pattern) { return pattern.role == role; });
+}
+
+template <typename TensorsOf>
+Result<std::vector<RoleTensors>> TogetherOf(const FamilyTensors& model, const TensorsOf& tensors_of,
+                                            const std::string& whose, std::span<const Role> roles,
+                                            const std::string& parameter) {
+  std::vector<RoleTensors> held;
+  std::optional<Role> missing;
+  for (const Role role : roles) {
+    const RoleTensors& tensors = tensors_of(role);
+    if (tensors.held()) {
+      held.push_back(tensors);
+    } else if (!tensors.empty()) {
+      return InputError("model",
+                        whose + " has a bias of " + std::string(Name(role)) + " but no weight");
+    } else if (FamilyHas(model.family(), role)) {
+      missing = role;
+    }
+  }
+  if (!held.empty() && missing) {
+    return InputError("model",
+                      whose + " has " + model.tensor(held.front()[Kind::kWeight]).name +
+                          " but no " + std::string(Name(*missing)) + ": " + parameter +
+                          " would hold some parts only",
+                      "list all parts or none");
+  }
+  return held;
+}
+
+}  // namespace
+
+Result<std::vector<RoleTensors>> Together(const FamilyTensors& model, const FamilyLayer& layer,
+                                          std::span<const Role> roles,
+                                          const std::string& parameter) {
+  const auto tensors_of = [&](Role role) -> const RoleTensors& { return layer[role]; };
+  return TogetherOf(model, tensors_of, "layer " + std::to_string(layer.index), roles, parameter);
+}
+
+Result<std::vector<RoleTensors>> Together(const FamilyTensors& model, const FamilyLayer& layer,
+                                          std::int64_t expert, std::span<const Role> roles,
+                                          const std::string& parameter) {
+  static const ExpertTensors kNone;
+  const auto found = layer.experts.find(expert);
+  const ExpertTensors& tensors = found == layer.experts.end() ? kNone : found->second;
+  const auto tensors_of = [&](Role role) -> const RoleTensors& { return tensors[role]; };
+  return TogetherOf(model, tensors_of,
+                    "layer " + std::to_string(layer.index) + ", expert " + std::to_string(expert),
+                    roles, parameter);
+}
+
+std::int64_t RowCount(const FamilyTensors& model, const RoleTensors& tensors) {
+  const std::vector<std::int64_t>& shape = WeightOf(model, tensors).shape;
+  return shape.empty() ? 1 : shape[0];
+}
+
+std::int64_t ColumnCount(const FamilyTensors& model, const RoleTensors& tensors) {
+  const std::vector<std::int64_t>& shape = WeightOf(model, tensors).shape;
+  return shape.size() < kMatrixDims ? 1 : shape[1];
+}
+
+RowRange AllRows(const FamilyTensors& model, const RoleTensors& tensors) {
+  return {tensors, 0, RowCount(model, tensors)};
+}
+
+std::int64_t RowCount(std::span<const RowRange> rows) {
+  std::int64_t count = 0;
+  for (const RowRange& range : rows) count += range.end - range.begin;
+  return count;
+}
+
+std::vector<RowRange> SliceRows(std::span<const RowRange> rows, std::int64_t begin,
+                                std::int64_t end) {
+  std::vector<RowRange> slice;
+  std::int64_t offset = 0;
+  for (const RowRange& range : rows) {
+    const std::int64_t size = range.end - range.begin;
+    const std::int64_t first = std::max(begin, offset);
+    const std::int64_t last = std::min(end, offset + size);
+    if (first < last) {
+      const std::int64_t shift = range.begin - offset;
+      // Rows that go on where the last ones ended are one range, so that block scales see no seam.
+      if (!slice.empty() && slice.back().end == first + shift &&
+          slice.back().tensors.of_kind == range.tensors.of_kind) {
+        slice.back().end = last + shift;
+      } else {
+        slice.push_back({range.tensors, first + shift, last + shift});
+      }
+    }
+    offset += size;
+  }
+  return slice;
+}
+
+Result<Share> EqualShare(std::int64_t size, std::int64_t count, std::int64_t index,
+                         const std::string& what) {
+  if (size % count != 0) {
+    return InputError(
+        "", what + ": " + std::to_string(size) + " is not divisible by " + std::to_string(count));
+  }
+  return Share{size / count * index, size / count * (index + 1)};
+}
+
+// Rows of several tensors join only if they are equally wide.
+Result<void> LinearBuilder::CheckJoin(const LinearCut& cut, const std::string& name) const {
+  if (cut.rows.empty()) return InternalError(name, "a parameter without rows");
+  const std::vector<std::int64_t>& first = WeightOf(*model_, cut.rows.front().tensors).shape;
+  for (const RowRange& range : cut.rows) {
+    const Tensor& weight = WeightOf(*model_, range.tensors);
+    if (weight.shape.empty() || weight.shape.size() != first.size() ||
+        !std::equal(first.begin() + 1, first.end(), weight.shape.begin() + 1)) {
+      return InputError(name, weight.name + " does not join with " +
+                                  WeightOf(*model_, cut.rows.front().tensors).name +
+                                  ": their rows differ in length");
+    }
+  }
+  return {};
+}
+
+Result<bool> LinearBuilder::Holds(Kind kind, std::span<const LinearCut> cuts,
+                                  const std::string& name) const {
+  const bool held = cuts.front().rows.front().tensors[kind] != kNoTensor;
+  for (const LinearCut& cut : cuts) {
+    for (const RowRange& range : cut.rows) {
+      if ((range.tensors[kind] != kNoTensor) == held) continue;
+      return InputError(name, "of " + WeightOf(*model_, cuts.front().rows.front().tensors).name +
+                                  " and " + WeightOf(*model_, range.tensors).name +
+                                  " only one has a " + (kind == Kind::kBias ? "bias" : "scale") +
+                                  ", but they are one parameter");
+    }
+  }
+  return held;
+}
+
+// In block units. Merged parts are placed at ceil(offset / 128) (vLLM's linear layers do so), so
+// that only the last may end inside a block, and only where its tensor ends.
+Result<Block> LinearBuilder::ScaleBlockOf(const LinearCut& cut,
+                                          std::int64_t scale_columns_multiple) const {
+  const ScaleBlock& unit = model_->scale_block();
+  std::vector<Block> parts;
+  for (const RowRange& range : cut.rows) {
+    const Tensor& scale = model_->tensor(range.tensors[Kind::kScale]);
+    const Tensor& weight = WeightOf(*model_, range.tensors);
+    const bool last = &range == &cut.rows.back();
+    const auto off_boundary = [&](std::int64_t begin, std::int64_t end, std::int64_t size,
+                                  std::int64_t block, const char* what) {
+      return InputError("", weight.name + ": " + what + " " + std::to_string(begin) + " to " +
+                                std::to_string(end) + " of " + std::to_string(size) +
+                                " cut its FP8 blocks of " + std::to_string(block));
+    };
+    const std::int64_t rows = weight.shape[0];
+    if (range.begin % unit.rows != 0 ||
+        (range.end % unit.rows != 0 && (range.end != rows || !last))) {
+      return off_boundary(range.begin, range.end, rows, unit.rows, "rows");
+    }
+    const std::int64_t columns = weight.shape[1];
+    const std::int64_t column_end =
+        cut.column_end == LinearCut::kAllColumns ? columns : cut.column_end;
+    if (cut.column_begin % unit.columns != 0 ||
+        (column_end % unit.columns != 0 && column_end != columns)) {
+      return off_boundary(cut.column_begin, column_end, columns, unit.columns, "columns");
+    }
+    parts.push_back(
+        Block::OfTensor(range.tensors[Kind::kScale], scale.shape)
+            .Slice(0, range.begin / unit.rows, CeilDivide(range.end, unit.rows))
+            .Slice(1, cut.column_begin / unit.columns, CeilDivide(column_end, unit.columns)));
+  }
+  const Block block = parts.size() == 1 ? parts.front() : Block::Concat(0, parts);
+  const std::int64_t columns = block.shape()[1];
+  return block.PadTo(1, CeilDivide(columns, scale_columns_multiple) * scale_columns_multiple);
+}
+
+Result<Block> LinearBuilder::BlockOf(Kind kind, const LinearCut& cut,
+                                     std::int64_t scale_columns_multiple) const {
+  if (kind == Kind::kScale) return ScaleBlockOf(cut, scale_columns_multiple);
+  std::vector<Block> parts;
+  parts.reserve(cut.rows.size());
+  for (const RowRange& range : cut.rows) {
+    const TensorIndex tensor = range.tensors[kind];
+    Block part =
+        Block::OfTensor(tensor, model_->tensor(tensor).shape).Slice(0, range.begin, range.end);
+    const bool columns = kind == Kind::kWeight && cut.column_end != LinearCut::kAllColumns;
+    parts.push_back(columns ? part.Slice(1, cut.column_begin, cut.column_end) : std::move(part));
+  }
+  Block block = parts.size() == 1 ? std::move(parts.front()) : Block::Concat(0, parts);
+  if (cut.padded_rows == 0) return block;
+  return block.PadTo(0, block.shape()[0] + cut.padded_rows);
+}
+
+Result<void> LinearBuilder::Add(const LinearNames& names, const LinearCut& cut) {
+  if (const Result<void> joined = CheckJoin(cut, names.weight); !joined) return joined;
+  const std::span<const LinearCut> one(&cut, 1);
+  for (const auto& [kind, name] :
+       {std::pair{Kind::kWeight, &names.weight}, std::pair{Kind::kBias, &names.bias},
+        std::pair{Kind::kScale, &names.scale}}) {
+    const Result<bool> held = Holds(kind, one, *name);
+    if (!held) return tl::unexpected(held.error());
+    if (!*held) continue;
+    const TensorIndex first = cut.rows.front().tensors[kind];
+    if (name->empty()) {
+      return InputError("", model_->tensor(first).name + ": the framework has no parameter for it");
+    }
+    const Result<Block> block = BlockOf(kind, cut, names.scale_columns_multiple);
+    if (!block) return tl::unexpected(block.error());
+    const Result<void> added = builder_->AddParameter(*name, model_->tensor(first).dtype, *block);
+    if (!added) return added;
+  }
+  return {};
+}
+
+Result<void> LinearBuilder::AddStack(const LinearNames& names, std::span<const LinearCut> cuts) {
+  if (cuts.empty()) return {};
+  for (const LinearCut& cut : cuts) {
+    if (const Result<void> joined = CheckJoin(cut, names.weight); !joined) return joined;
+  }
+  for (const auto& [kind, name] :
+       {std::pair{Kind::kWeight, &names.weight}, std::pair{Kind::kBias, &names.bias},
+        std::pair{Kind::kScale, &names.scale}}) {
+    const Result<bool> held = Holds(kind, cuts, *name);
+    if (!held) return tl::unexpected(held.error());
+    if (!*held) continue;
+    std::vector<Block> entries;
+    entries.reserve(cuts.size());
+    for (const LinearCut& cut : cuts) {
+      Result<Block> entry = BlockOf(kind, cut, names.scale_columns_multiple);
+      if (!entry) return tl::unexpected(entry.error());
+      if (!entries.empty() && entry->shape() != entries.front().shape()) {
+        return InputError(*name, model_->tensor(cut.rows.front().tensors[kind]).name +
+                                     " differs in shape from the other experts'");
+      }
+      entries.push_back(*std::move(entry));
+    }
+    const DType dtype = model_->tensor(cuts.front().rows.front().tensors[kind]).dtype;
+    const Result<void> added = builder_->AddParameter(*name, dtype, Block::Stack(entries));
+    if (!added) return added;
+  }
+  return {};
+}
+
+}  // namespace reshard

@@ -1,0 +1,271 @@
+#include "compiler/layout/vllm_layer.h"
+
+#include <array>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/layout/family_attention.h"
+
+namespace reshard {
+namespace {
+
+// What stands before the last `pieces` pieces of a name, with its dot: "model.layers.3.self_attn.".
+std::string Before(const std::string& name, int pieces) {
+  std::size_t end = name.size();
+  for (int piece = 0; piece < pieces && end > 0; ++piece) {
+    const std::size_t dot = name.rfind('.', end - 1);
+    end = dot == std::string::npos ? 0 : dot;
+  }
+  return end == 0 ? std::string() : name.substr(0, end + 1);
+}
+
+class LayerBuilder {
+ public:
+  LayerBuilder(const FamilyTensors& model, const VllmDegrees& degrees, const VllmCoordinates& at,
+               std::span<const std::int64_t> experts, const FamilyLayer& layer,
+               RankLayoutBuilder& builder)
+      : model_(model),
+        degrees_(degrees),
+        at_(at),
+        experts_(experts),
+        layer_(layer),
+        linear_(model, builder) {}
+
+  Result<void> Add() {
+    for (const Role role :
+         {Role::kAttentionInputNorm, Role::kMlpInputNorm, Role::kAttentionQueryNorm,
+          Role::kAttentionKeyNorm, Role::kMlaQueryNorm, Role::kMlaKeyValueNorm, Role::kRouter,
+          Role::kRouterExpertBias, Role::kSharedExpertRouter}) {
+      if (const Result<void> added = AddWhole(role); !added) return added;
+    }
+    const Over tensor{degrees_.tensor, at_.tensor};
+    // Sequence-parallel experts keep the shared expert whole (config/parallel.py
+    // use_sequence_parallel_moe).
+    const bool sequence_parallel =
+        degrees_.expert_parallel && degrees_.tensor > 1 && degrees_.data > 1;
+    const Over shared = sequence_parallel ? Over{} : tensor;
+    if (const Result<void> added = AddGroupedQuery(); !added) return added;
+    if (const Result<void> added = AddLatent(); !added) return added;
+    if (const auto added = AddGateUp({Role::kMlpGate, Role::kMlpUp}, tensor); !added) return added;
+    if (const auto added = AddRowParallel(Role::kMlpDown, tensor); !added) return added;
+    const auto added = AddGateUp({Role::kSharedExpertGate, Role::kSharedExpertUp}, shared);
+    if (!added) return added;
+    if (const auto down = AddRowParallel(Role::kSharedExpertDown, shared); !down) return down;
+    return AddExperts();
+  }
+
+ private:
+  struct Over {
+    std::int64_t count = 1;
+    std::int64_t index = 0;
+  };
+
+  const std::string& NameOf(const RoleTensors& tensors) const {
+    return model_.tensor(tensors[Kind::kWeight]).name;
+  }
+
+  Result<void> AddWhole(Role role) {
+    const RoleTensors& tensors = layer_[role];
+    if (!tensors.held()) return {};
+    return linear_.Add(VllmNames(NameOf(tensors)), {.rows = {AllRows(model_, tensors)}});
+  }
+
+  Result<LinearCut> Columns(std::span<const RoleTensors> parts, const Over& over) const {
+    LinearCut cut;
+    for (const RoleTensors& part : parts) {
+      const Result<Share> share =
+          EqualShare(RowCount(model_, part), over.count, over.index, NameOf(part) + ": rows");
+      if (!share) return tl::unexpected(share.error());
+      cut.rows.push_back({part, share->begin, share->end});
+    }
+    return cut;
+  }
+
+  Result<LinearCut> Rows(const RoleTensors& tensors, const Over& over) const {
+    const Result<Share> share = EqualShare(ColumnCount(model_, tensors), over.count, over.index,
+                                           NameOf(tensors) + ": columns");
+    if (!share) return tl::unexpected(share.error());
+    LinearCut cut{.rows = {AllRows(model_, tensors)}};
+    cut.column_begin = share->begin;
+    cut.column_end = share->end;
+    return cut;
+  }
+
+  // Column parallel: of each part its share of the rows, joined as `fused` beside the first part
+  // (which keeps its own name where it stands alone).
+  Result<void> AddColumnParallel(std::span<const RoleTensors> parts, const std::string& fused,
+                                 const Over& over) {
+    if (parts.empty()) return {};
+    const Result<LinearCut> cut = Columns(parts, over);
+    if (!cut) return tl::unexpected(cut.error());
+    const std::string& first = NameOf(parts.front());
+    constexpr int kModuleAndParameter = 2;
+    return linear_.Add(
+        VllmNames(parts.size() == 1 ? first : Before(first, kModuleAndParameter) + fused), *cut);
+  }
+
+  Result<void> AddRowParallel(Role role, const Over& over) {
+    if (!layer_[role].held()) return {};
+    const Result<LinearCut> cut = Rows(layer_[role], over);
+    if (!cut) return tl::unexpected(cut.error());
+    return linear_.Add(VllmNames(NameOf(layer_[role])), *cut);
+  }
+
+  Result<void> AddGateUp(const std::array<Role, 2>& roles, const Over& over) {
+    const Result<std::vector<RoleTensors>> parts =
+        Together(model_, layer_, roles, "gate_up_proj.weight");
+    if (!parts) return tl::unexpected(parts.error());
+    return AddColumnParallel(*parts, "gate_up_proj.weight", over);
+  }
+
+  Result<void> AddGroupedQuery() {
+    static constexpr std::array kParts{Role::kAttentionQuery, Role::kAttentionKey,
+                                       Role::kAttentionValue};
+    const Result<std::vector<RoleTensors>> parts =
+        Together(model_, layer_, kParts, "qkv_proj.weight");
+    if (!parts) return tl::unexpected(parts.error());
+    if (!parts->empty()) {
+      const Result<AttentionHeads> heads = HeadsOf(model_);
+      if (!heads) return tl::unexpected(heads.error());
+      if (const Result<void> checked = CheckHeads(model_, *heads, *parts); !checked) return checked;
+      constexpr int kModuleAndParameter = 2;
+      const std::string name =
+          Before(NameOf(parts->front()), kModuleAndParameter) + "qkv_proj.weight";
+      Result<std::vector<RowRange>> rows =
+          RowsByRank(*heads, *parts, degrees_.tensor, at_.tensor, name);
+      if (!rows) return tl::unexpected(rows.error());
+      const Result<void> added = linear_.Add(VllmNames(name), {.rows = *std::move(rows)});
+      if (!added) return added;
+    }
+    return AddRowParallel(Role::kAttentionOutput, {degrees_.tensor, at_.tensor});
+  }
+
+  // Multi-head latent attention: both down projections joined and whole on every rank
+  // (models/deepseek_v2.py); where the query has none, that of key and value stands alone.
+  Result<void> AddLatent() {
+    static constexpr std::array kDown{Role::kMlaQueryDown, Role::kMlaKeyValueDown};
+    std::vector<RoleTensors> down;
+    for (const Role role : kDown) {
+      if (layer_[role].held()) down.push_back(layer_[role]);
+    }
+    if (layer_[Role::kMlaQueryDown].held() && down.size() == 1) {
+      return InputError("model", NameOf(down.front()) +
+                                     " is listed without its kv_a_proj: fused_qkv_a_proj.weight "
+                                     "would hold some parts only");
+    }
+    const Result<void> joined = AddColumnParallel(down, "fused_qkv_a_proj.weight", Over{});
+    if (!joined) return joined;
+    for (const Role role : {Role::kMlaQuery, Role::kMlaQueryUp, Role::kMlaKeyValueUp}) {
+      const RoleTensors& up = layer_[role];
+      if (!up.held()) continue;
+      if (const Result<void> checked = CheckWholeHeads(NameOf(up)); !checked) return checked;
+      const Result<void> added =
+          AddColumnParallel(std::span(&up, 1), "", {degrees_.tensor, at_.tensor});
+      if (!added) return added;
+    }
+    return AddRowParallel(Role::kMlaOutput, {degrees_.tensor, at_.tensor});
+  }
+
+  Result<void> CheckWholeHeads(const std::string& name) const {
+    if (degrees_.tensor == 1) return {};
+    const Result<std::int64_t> heads = model_.Field("num_attention_heads");
+    if (!heads) return tl::unexpected(heads.error());
+    const Result<Share> share = EqualShare(*heads, degrees_.tensor, 0, name + ": query heads");
+    if (!share) return tl::unexpected(share.error());
+    return {};
+  }
+
+  // vLLM's FP8 experts take a shard that is no multiple of a block to finer blocks, or refuse it
+  // (layers/fused_moe/oracle/fp8.py).
+  Result<void> CheckExpertBlocks(const RoleTensors& tensors, std::int64_t size, std::int64_t block,
+                                 const Over& over) const {
+    const std::int64_t shard = size / over.count;
+    if (tensors[Kind::kScale] == kNoTensor || over.count == 1 || shard % block == 0) return {};
+    constexpr std::int64_t kFinestBlock = 32;
+    const std::int64_t finer = std::gcd(shard, block);
+    const std::string text = NameOf(tensors) + ": a shard of " + std::to_string(shard) +
+                             " cuts its FP8 blocks of " + std::to_string(block);
+    if (finer < kFinestBlock) return InputError("", text + ", which vLLM cannot load");
+    return InputError("",
+                      text + "; vLLM would refine its scales to blocks of " +
+                          std::to_string(finer) + ", which is not supported",
+                      "use fewer ranks for an expert, or expertParallel");
+  }
+
+  // Stacks of the rank's experts: gate rows then up rows, and down.
+  Result<void> AddExperts() {
+    if (layer_.experts.empty() || experts_.empty()) return {};
+    const Over over = degrees_.expert_parallel ? Over{} : Over{degrees_.expert_ranks(), at_.expert};
+    std::vector<LinearCut> gate_up;
+    std::vector<LinearCut> down;
+    gate_up.reserve(experts_.size());
+    down.reserve(experts_.size());
+    for (const std::int64_t expert : experts_) {
+      static constexpr std::array kAll{Role::kExpertGate, Role::kExpertUp, Role::kExpertDown};
+      const Result<std::vector<RoleTensors>> parts =
+          Together(model_, layer_, expert, kAll, "the stacks of experts");
+      if (!parts) return tl::unexpected(parts.error());
+      if (parts->empty()) {
+        return InputError("model",
+                          "layer " + std::to_string(layer_.index) + " lacks expert " +
+                              std::to_string(expert) + " of " +
+                              std::to_string(model_.expert_count()) +
+                              ": w13_weight and w2_weight would hold some parts only",
+                          "list all experts of the layer or none");
+      }
+      const std::span<const RoleTensors> rows(parts->data(), parts->size() - 1);
+      for (const RoleTensors& part : rows) {
+        const Result<void> checked =
+            CheckExpertBlocks(part, RowCount(model_, part), model_.scale_block().rows, over);
+        if (!checked) return checked;
+      }
+      const Result<void> checked = CheckExpertBlocks(
+          parts->back(), ColumnCount(model_, parts->back()), model_.scale_block().columns, over);
+      if (!checked) return checked;
+      Result<LinearCut> gate_up_cut = Columns(rows, over);
+      if (!gate_up_cut) return tl::unexpected(gate_up_cut.error());
+      gate_up.push_back(*std::move(gate_up_cut));
+      const Result<LinearCut> down_cut = Rows(parts->back(), over);
+      if (!down_cut) return tl::unexpected(down_cut.error());
+      down.push_back(*down_cut);
+    }
+    // "model.layers.3.mlp.experts.17.down_proj.weight" without its last three pieces.
+    constexpr int kExpertModuleAndParameter = 3;
+    const std::string stack =
+        Before(NameOf(down.front().rows.front().tensors), kExpertModuleAndParameter) +
+        "routed_experts.";
+    const auto names = [&](const std::string& number) -> LinearNames {
+      return {.weight = stack + number + "_weight",
+              .bias = stack + number + "_bias",
+              .scale = stack + number + "_weight_scale_inv"};
+    };
+    if (const auto added = linear_.AddStack(names("w13"), gate_up); !added) return added;
+    return linear_.AddStack(names("w2"), down);
+  }
+
+  const FamilyTensors& model_;
+  const VllmDegrees& degrees_;
+  const VllmCoordinates& at_;
+  std::span<const std::int64_t> experts_;
+  const FamilyLayer& layer_;
+  LinearBuilder linear_;
+};
+
+}  // namespace
+
+LinearNames VllmNames(const std::string& name) {
+  constexpr std::string_view kWeight = ".weight";
+  if (!name.ends_with(kWeight)) return {.weight = name};
+  const std::string module = name.substr(0, name.size() - kWeight.size());
+  return {.weight = name, .bias = module + ".bias", .scale = name + "_scale_inv"};
+}
+
+Result<void> AddVllmLayer(const FamilyTensors& model, const VllmDegrees& degrees,
+                          const VllmCoordinates& at, std::span<const std::int64_t> experts,
+                          const FamilyLayer& layer, RankLayoutBuilder& builder) {
+  return LayerBuilder(model, degrees, at, experts, layer, builder).Add();
+}
+
+}  // namespace reshard

@@ -1,0 +1,125 @@
+#include "compiler/layout/vllm_layout.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "compiler/layout/family_recomputed.h"
+#include "compiler/layout/family_tensors.h"
+#include "compiler/layout/vllm_degrees.h"
+#include "compiler/layout/vllm_layer.h"
+#include "foundation/checked_arithmetic.h"
+
+namespace reshard {
+namespace {
+
+// Rows padded to a multiple of 64, the padding at the end, then cut over the tensor ranks
+// (model_executor/layers/vocab_parallel_embedding.py).
+Result<void> AddVocabularyRows(const FamilyTensors& model, const VllmDegrees& degrees,
+                               std::int64_t tensor_rank, const RoleTensors& table,
+                               RankLayoutBuilder& builder) {
+  constexpr std::int64_t kMultiple = 64;
+  const std::string& name = model.tensor(table[Kind::kWeight]).name;
+  const std::int64_t vocabulary = RowCount(model, table);
+  const std::int64_t stored = CeilDivide(vocabulary, kMultiple) * kMultiple;
+  const Result<Share> share =
+      EqualShare(stored, degrees.tensor, tensor_rank, name + ": rows, padded to a multiple of 64");
+  if (!share) return tl::unexpected(share.error());
+  const std::int64_t begin = std::min(share->begin, vocabulary);
+  const std::int64_t end = std::min(share->end, vocabulary);
+  LinearCut cut{.rows = {{table, begin, end}}};
+  cut.padded_rows = share->end - share->begin - (end - begin);
+  return LinearBuilder(model, builder).Add(VllmNames(name), cut);
+}
+
+struct Build {
+  const FamilyTensors& model;
+  const VllmDegrees& degrees;
+  const std::vector<std::int64_t>& first_layers;
+  std::int64_t expert_groups;
+  const JsonCursor& fields;
+};
+
+// A tied LM head is the embedding itself, and the last stage keeps a copy of it (models/llama.py).
+Result<void> AddEnds(const Build& build, const VllmCoordinates& at, RankLayoutBuilder& builder) {
+  const FamilyTensors& model = build.model;
+  const bool last = at.pipeline == build.degrees.pipeline - 1;
+  const RoleTensors& embedding = model[Role::kEmbedding];
+  if (embedding.held() && (at.pipeline == 0 || (last && model.tied()))) {
+    const Result<void> added =
+        AddVocabularyRows(model, build.degrees, at.tensor, embedding, builder);
+    if (!added) return added;
+  }
+  if (!last) return {};
+  if (const RoleTensors& norm = model[Role::kFinalNorm]; norm.held()) {
+    const Result<void> added = LinearBuilder(model, builder)
+                                   .Add(VllmNames(model.tensor(norm[Kind::kWeight]).name),
+                                        {.rows = {AllRows(model, norm)}});
+    if (!added) return added;
+  }
+  const RoleTensors& head = model[Role::kLmHead];
+  if (!head.held() || model.tied()) return {};
+  return AddVocabularyRows(model, build.degrees, at.tensor, head, builder);
+}
+
+Result<RankLayout> BuildRank(const Build& build, const VllmCoordinates& at) {
+  RankLayoutBuilder builder(build.model.model().tensors);
+  if (const Result<void> ends = AddEnds(build, at, builder); !ends) {
+    return tl::unexpected(ends.error());
+  }
+  std::vector<std::int64_t> experts;
+  if (build.model.has_experts()) {
+    Result<std::vector<std::int64_t>> slots = ExpertsOfVllmRank(
+        build.degrees, at.expert, build.model.expert_count(), build.expert_groups, build.fields);
+    if (!slots) return tl::unexpected(slots.error());
+    experts = *std::move(slots);
+  }
+  const std::int64_t begin = build.first_layers[static_cast<std::size_t>(at.pipeline)];
+  const std::int64_t end = build.first_layers[static_cast<std::size_t>(at.pipeline) + 1];
+  for (const auto& [index, layer] : build.model.layers()) {
+    if (layer.mtp || index < begin || index >= end) continue;
+    const Result<void> added =
+        AddVllmLayer(build.model, build.degrees, at, experts, layer, builder);
+    if (!added) return tl::unexpected(added.error());
+  }
+  return std::move(builder).Build();
+}
+
+}  // namespace
+
+Result<GroupLayout> BuildVllmLayout(const Model& model, const JsonCursor& fields,
+                                    std::int64_t rank_count) {
+  const Result<VllmDegrees> degrees = ReadVllmDegrees(fields, rank_count);
+  if (!degrees) return tl::unexpected(degrees.error());
+  const Result<FamilyTensors> tensors = FamilyTensors::Classify(model);
+  if (!tensors) return tl::unexpected(tensors.error());
+  const Result<std::vector<std::int64_t>> first_layers =
+      PlaceVllmLayers(fields, degrees->pipeline, tensors->layer_count());
+  if (!first_layers) return tl::unexpected(first_layers.error());
+  // Only round robin asks: a tensor list need not tell how routing is grouped.
+  std::int64_t expert_groups = 1;
+  if (degrees->round_robin) {
+    const Result<std::int64_t> groups = tensors->FieldOr("n_group", 1);
+    if (!groups) return tl::unexpected(groups.error());
+    expert_groups = *groups;
+  }
+
+  const Build build{*tensors, *degrees, *first_layers, expert_groups, fields};
+  GroupLayout group;
+  group.layout_of_rank.reserve(static_cast<std::size_t>(rank_count));
+  std::map<VllmCoordinates, std::int32_t> built;
+  for (std::int64_t rank = 0; rank < rank_count; ++rank) {
+    const VllmCoordinates at = PlaceVllmRank(*degrees, rank, tensors->has_experts());
+    const auto [entry, fresh] = built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
+    if (fresh) {
+      Result<RankLayout> layout = At(fields.Place(), BuildRank(build, at));
+      if (!layout) return tl::unexpected(layout.error());
+      group.layouts.push_back(*std::move(layout));
+    }
+    group.layout_of_rank.push_back(entry->second);
+  }
+  group.recompute = RecomputedBuffers(*tensors, "vllm");
+  return group;
+}
+
+}  // namespace reshard
