@@ -1,6 +1,7 @@
 // A model: its logical tensors, and what is known of its family.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ struct Model {
   JsonCursor Config() const { return JsonCursor(config); }
 };
 
+// Dims a tensor may have at most.
+inline constexpr std::size_t kTensorDimsMax = 32;
+
 // Sorts tensors by name and checks them: names differ and are not empty, sizes are not negative,
 // the bytes of each tensor and of all together fit 64 bits. Errors name `place` and the tensor.
 Result<void> NormaliseTensors(const std::string& place, std::vector<Tensor>& tensors);
@@ -35,12 +39,7 @@ Result<void> NormaliseTensors(const std::string& place, std::vector<Tensor>& ten
 // Bytes of a tensor that NormaliseTensors has passed.
 std::int64_t TensorBytes(const Tensor& tensor);
 
-// The model that `value` is: a path (relative to `folder`) of a tensor list, a .safetensors file, a
-// model.safetensors.index.json with its shards beside it or a Hugging Face config.json; or one of
-// the objects such a JSON file may hold, or {"tensors": .., "family": .., "config": ..}.
-Result<Model> ReadModel(const JsonCursor& value, const std::string& folder);
-
-// The shortest object that ReadModel makes an equal model from.
+// The shortest object that ReadModel (model_reader.h) makes an equal model from.
 JsonValue ModelToJson(const Model& model);
 
 }  // namespace reshard

@@ -12,24 +12,31 @@
 
 namespace reshard {
 
-Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, const Block& block) {
-  // Without the zeros: the strides of an empty parameter must fit as well.
-  std::int64_t bytes = ElementBytes(dtype);
-  for (const std::int64_t size : block.shape()) {
+Result<ParameterIndex> RankLayoutBuilder::AddParameter(Parameter parameter) {
+  // Sizes of 0 count as 1: the strides of an empty parameter must fit as well.
+  std::int64_t bytes = ElementBytes(parameter.dtype);
+  for (const std::int64_t size : parameter.shape) {
     const std::optional<std::int64_t> product =
         CheckedMultiply(bytes, std::max<std::int64_t>(size, 1));
-    if (!product) return InputError(name, "its size does not fit 64 bits");
+    if (!product) return InputError(parameter.name, "its size does not fit 64 bits");
     bytes = *product;
   }
+  layout_.parameters.push_back(std::move(parameter));
+  return static_cast<ParameterIndex>(layout_.parameters.size() - 1);
+}
+
+Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, const Block& block) {
+  const Result<ParameterIndex> parameter = AddParameter({std::move(name), dtype, block.shape()});
+  if (!parameter) return tl::unexpected(parameter.error());
   const std::int64_t first = layout_.regions.size();
-  block.AppendRegions(static_cast<ParameterIndex>(layout_.parameters.size()), layout_.regions);
+  block.AppendRegions(*parameter, layout_.regions);
   for (std::int64_t r = first; r < layout_.regions.size(); ++r) {
     const Tensor& tensor = tensors_[static_cast<std::size_t>(layout_.regions[r].tensor)];
     if (tensor.dtype == dtype) continue;
-    return InputError(name, "the parameter is " + std::string(Name(dtype)) + ", but tensor " +
-                                tensor.name + " in it is " + std::string(Name(tensor.dtype)));
+    return InputError(layout_.parameters.back().name,
+                      "the parameter is " + std::string(Name(dtype)) + ", but tensor " +
+                          tensor.name + " in it is " + std::string(Name(tensor.dtype)));
   }
-  layout_.parameters.push_back({std::move(name), dtype, block.shape()});
   return {};
 }
 

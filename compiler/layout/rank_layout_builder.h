@@ -20,6 +20,11 @@ class RankLayoutBuilder {
   // fit 64 bits; a tensor in it has another dtype.
   Result<void> AddParameter(std::string name, DType dtype, const Block& block);
 
+  // A parameter that regions added one by one fill; its index among those added. Errors as above.
+  Result<ParameterIndex> AddParameter(Parameter parameter);
+  // Preconditions: the region lies inside its parameter and tensor, and their dtypes are equal.
+  void AddRegion(const Region& region) { layout_.regions.Add(region); }
+
   // Parameters come out bytewise by name and regions by (tensor, begin, parameter, offset), so that
   // equal contents are equal values whatever the order they were added in. Errors, their place the
   // parameter's name: two parameters of one name.

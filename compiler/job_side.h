@@ -1,0 +1,40 @@
+// One side of a job: its groups, each with its GPUs and what they hold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/layout/folder.h"
+#include "compiler/layout/layout_builder.h"
+#include "compiler/layout/model.h"
+#include "foundation/error.h"
+#include "foundation/json_cursor.h"
+#include "foundation/json_value.h"
+#include "topology/cluster.h"
+
+namespace reshard {
+
+struct SideGroup {
+  std::string place;               // of the group in its file
+  std::vector<std::int32_t> gpus;  // in rank order of the group
+  std::string kind;                // of its layout: "explicit", "megatron", ..
+  JsonValue layout_fields;         // as written behind the kind
+  GroupLayout layout;
+};
+
+struct Side {
+  std::string name;  // "source" or "destination"
+  std::vector<SideGroup> groups;
+};
+
+// Reads {"gpus": .., "layout": {kind: ..}} or a list of such. An explicit layout may be the path of
+// a file in `folder`. Errors: a GPU that the cluster lacks, that is dead or that stands in the side
+// twice; what the layout's own builder refuses.
+Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const Model& model,
+                      const Cluster& cluster, const Folder& folder);
+
+// The side with its layouts inlined; ReadSide makes an equal side from it.
+JsonValue SideToJson(const Side& side);
+
+}  // namespace reshard

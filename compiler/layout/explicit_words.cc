@@ -1,0 +1,285 @@
+#include "compiler/layout/explicit_words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "compiler/layout/index_list.h"
+#include "foundation/checked_arithmetic.h"
+
+namespace reshard {
+namespace {
+
+using MeshNames = std::map<std::string, std::size_t, std::less<>>;
+
+// `result`, its error placed where `cursor` stands.
+template <typename T>
+Result<T> AtCursor(const JsonCursor& cursor, Result<T> result) {
+  if (!result) result.error().place = cursor.Place();
+  return result;
+}
+
+Result<Mesh> ReadMesh(const JsonCursor& cursor, std::int64_t rank_count) {
+  Mesh mesh;
+  if (const Result<void> known = cursor.ExpectFields({"axes", "ranks"}); !known) {
+    return tl::unexpected(known.error());
+  }
+  const auto axes = cursor.Elements("axes");
+  if (!axes) return tl::unexpected(axes.error());
+  std::optional<std::int64_t> size = 1;
+  for (const JsonCursor& axis : *axes) {
+    const auto pair = axis.Elements();
+    if (!pair) return tl::unexpected(pair.error());
+    if (pair->size() != 2) return axis.Fail("expected [name, size]");
+    const Result<std::string> name = (*pair)[0].AsString();
+    if (!name) return tl::unexpected(name.error());
+    const Result<std::int64_t> count = (*pair)[1].AsInteger(kPositiveInteger);
+    if (!count) return tl::unexpected(count.error());
+    if (std::any_of(mesh.axes.begin(), mesh.axes.end(),
+                    [&](const MeshAxis& other) { return other.name == *name; })) {
+      return axis.Fail("two axes are named '" + *name + "'");
+    }
+    mesh.axes.push_back({*name, *count});
+    size = size ? CheckedMultiply(*size, *count) : size;
+  }
+  if (const std::optional<JsonCursor> ranks = cursor.Find("ranks")) {
+    const Result<std::string> text = ranks->AsString();
+    if (!text) return tl::unexpected(text.error());
+    Result<std::vector<std::int32_t>> list = AtCursor(*ranks, ParseIndexList(*text, rank_count));
+    if (!list) return tl::unexpected(list.error());
+    mesh.ranks = std::move(*list);
+  } else {
+    mesh.ranks.resize(static_cast<std::size_t>(rank_count));
+    std::iota(mesh.ranks.begin(), mesh.ranks.end(), 0);
+  }
+  if (!size || *size != static_cast<std::int64_t>(mesh.ranks.size())) {
+    return cursor.Fail("the axes have " + (size ? std::to_string(*size) : "too many") +
+                           " places, but the mesh has " + std::to_string(mesh.ranks.size()) +
+                           " ranks",
+                       "make the product of the axes the number of ranks");
+  }
+  return mesh;
+}
+
+Result<Split> ReadSplit(const JsonCursor& cursor) {
+  Split split;
+  if (const std::string* word = cursor.value().AsString()) {
+    if (*word == "balanced") split.kind = Split::Kind::kBalanced;
+    if (*word == "chunk" || *word == "balanced") return split;
+    return cursor.Fail("'" + *word + "' is no split",
+                       "use \"chunk\", \"balanced\" or one list of sizes per mesh axis");
+  }
+  split.kind = Split::Kind::kSizes;
+  const auto lists = cursor.Elements();
+  if (!lists) return tl::unexpected(lists.error());
+  for (const JsonCursor& list : *lists) {
+    Result<std::vector<std::int64_t>> sizes = list.AsIntegers(kNotNegativeInteger);
+    if (!sizes) return tl::unexpected(sizes.error());
+    split.sizes.push_back(std::move(*sizes));
+  }
+  return split;
+}
+
+// The axes in the order their placements are applied in: all that cut, each once.
+Result<std::vector<int>> ReadOrder(const JsonCursor& cursor, const Mesh& mesh,
+                                   const std::vector<Placement>& placements) {
+  const Result<std::vector<std::string>> names = cursor.AsStrings();
+  if (!names) return tl::unexpected(names.error());
+  std::vector<int> order;
+  for (const std::string& name : *names) {
+    const auto axis = std::find_if(mesh.axes.begin(), mesh.axes.end(),
+                                   [&](const MeshAxis& other) { return other.name == name; });
+    if (axis == mesh.axes.end()) return cursor.Fail("the mesh has no axis '" + name + "'");
+    const int index = static_cast<int>(axis - mesh.axes.begin());
+    if (std::find(order.begin(), order.end(), index) != order.end()) {
+      return cursor.Fail("axis '" + name + "' is listed twice");
+    }
+    order.push_back(index);
+  }
+  for (std::size_t axis = 0; axis < std::min(placements.size(), mesh.axes.size()); ++axis) {
+    if (placements[axis].Cuts() &&
+        std::find(order.begin(), order.end(), static_cast<int>(axis)) == order.end()) {
+      return cursor.Fail("axis '" + mesh.axes[axis].name + "' cuts and is missing here");
+    }
+  }
+  return order;
+}
+
+// The fields mesh, placements, split and order of an entry.
+Result<std::size_t> ReadSharding(const JsonCursor& cursor, const MeshNames& names,
+                                 const std::vector<Mesh>& meshes, Sharding& sharding) {
+  const Result<std::string> name = cursor.String("mesh");
+  if (!name) return tl::unexpected(name.error());
+  const auto mesh = names.find(*name);
+  if (mesh == names.end()) {
+    return cursor.Field("mesh")->Fail("there is no mesh '" + *name + "'", "add it to meshes");
+  }
+  const auto placements = cursor.Elements("placements");
+  if (!placements) return tl::unexpected(placements.error());
+  for (const JsonCursor& element : *placements) {
+    const Result<std::string> text = element.AsString();
+    if (!text) return tl::unexpected(text.error());
+    const Result<Placement> placement = AtCursor(element, ParsePlacement(*text));
+    if (!placement) return tl::unexpected(placement.error());
+    sharding.placements.push_back(*placement);
+  }
+  if (const std::optional<JsonCursor> split = cursor.Find("split")) {
+    Result<Split> read = ReadSplit(*split);
+    if (!read) return tl::unexpected(read.error());
+    sharding.split = std::move(*read);
+  }
+  sharding.order.resize(meshes[mesh->second].axes.size());
+  std::iota(sharding.order.begin(), sharding.order.end(), 0);
+  if (const std::optional<JsonCursor> order = cursor.Find("order")) {
+    Result<std::vector<int>> read = ReadOrder(*order, meshes[mesh->second], sharding.placements);
+    if (!read) return tl::unexpected(read.error());
+    sharding.order = std::move(*read);
+  }
+  return mesh->second;
+}
+
+Result<NamePattern> ReadPattern(const JsonCursor& cursor) {
+  const Result<std::string> text = cursor.AsString();
+  if (!text) return tl::unexpected(text.error());
+  return AtCursor(cursor, NamePattern::Parse(*text));
+}
+
+Result<ExplicitRule> ReadRule(const JsonCursor& cursor, const MeshNames& names,
+                              const std::vector<Mesh>& meshes) {
+  const Result<bool> held = cursor.BoolOr("held", true);
+  if (!held) return tl::unexpected(held.error());
+  const Result<void> known =
+      *held ? cursor.ExpectFields({"match", "held", "mesh", "placements", "split", "order"})
+            : cursor.ExpectFields({"match", "held"});
+  if (!known) return tl::unexpected(known.error());
+  const Result<JsonCursor> match = cursor.Field("match");
+  if (!match) return tl::unexpected(match.error());
+  Result<NamePattern> pattern = ReadPattern(*match);
+  if (!pattern) return tl::unexpected(pattern.error());
+  ExplicitRule rule{cursor.Place(), std::move(*pattern), std::nullopt, {}};
+  if (!*held) return rule;
+  const Result<std::size_t> mesh = ReadSharding(cursor, names, meshes, rule.sharding);
+  if (!mesh) return tl::unexpected(mesh.error());
+  rule.mesh = *mesh;
+  return rule;
+}
+
+Result<ExplicitParameter> ReadParameter(const JsonCursor& cursor, const MeshNames& names,
+                                        const std::vector<Mesh>& meshes) {
+  const Result<void> known =
+      cursor.ExpectFields({"name", "concat", "parts", "mesh", "placements", "split", "order"});
+  if (!known) return tl::unexpected(known.error());
+  const Result<JsonCursor> name = cursor.Field("name");
+  if (!name) return tl::unexpected(name.error());
+  Result<NamePattern> pattern = ReadPattern(*name);
+  if (!pattern) return tl::unexpected(pattern.error());
+  if (pattern->HasStar()) return name->Fail("a name takes {piece} but no *");
+  ExplicitParameter parameter{cursor.Place(), std::move(*pattern), {},
+                              std::nullopt,   std::nullopt,        {}};
+  const auto parts = cursor.Elements("parts");
+  if (!parts) return tl::unexpected(parts.error());
+  for (const JsonCursor& element : *parts) {
+    Result<NamePattern> part = ReadPattern(element);
+    if (!part) return tl::unexpected(part.error());
+    if (part->HasStar()) return element.Fail("a part takes {piece} but no *");
+    parameter.parts.push_back(std::move(*part));
+  }
+  if (parameter.parts.empty()) return cursor.Fail("a parameter without parts");
+  if (cursor.Has("concat")) {
+    const Result<std::int64_t> concat = cursor.Integer("concat", {0, 1000});
+    if (!concat) return tl::unexpected(concat.error());
+    parameter.concat = static_cast<int>(*concat);
+  }
+  const bool cut_here = cursor.Has("mesh") || cursor.Has("placements");
+  if (cut_here) {
+    const Result<std::size_t> mesh = ReadSharding(cursor, names, meshes, parameter.sharding);
+    if (!mesh) return tl::unexpected(mesh.error());
+    parameter.mesh = *mesh;
+  } else if (cursor.Has("split") || cursor.Has("order")) {
+    return cursor.Fail("split and order belong to a mesh and placements");
+  }
+  return parameter;
+}
+
+Result<ExplicitRegion> ReadRegion(const JsonCursor& cursor, std::int64_t rank_count) {
+  const Result<void> known =
+      cursor.ExpectFields({"rank", "tensor", "box", "parameter", "shape", "at", "strides"});
+  if (!known) return tl::unexpected(known.error());
+  ExplicitRegion region;
+  region.place = cursor.Place();
+  const Result<std::int64_t> rank = cursor.Integer("rank", {0, rank_count - 1});
+  if (!rank) return tl::unexpected(rank.error());
+  region.rank = static_cast<std::int32_t>(*rank);
+  Result<std::string> tensor = cursor.String("tensor");
+  if (!tensor) return tl::unexpected(tensor.error());
+  region.tensor = std::move(*tensor);
+  const auto box = cursor.Elements("box");
+  if (!box) return tl::unexpected(box.error());
+  for (const JsonCursor& dim : *box) {
+    const Result<std::vector<std::int64_t>> range = dim.AsIntegers(kNotNegativeInteger);
+    if (!range) return tl::unexpected(range.error());
+    if (range->size() != 2 || range->front() > range->back()) {
+      return dim.Fail("expected [start, stop) with start <= stop");
+    }
+    region.box.push_back({range->front(), range->back()});
+  }
+  Result<std::string> parameter = cursor.String("parameter");
+  if (!parameter) return tl::unexpected(parameter.error());
+  region.parameter = std::move(*parameter);
+  Result<std::vector<std::int64_t>> shape = cursor.Integers("shape", kNotNegativeInteger);
+  if (!shape) return tl::unexpected(shape.error());
+  region.shape = std::move(*shape);
+  Result<std::vector<std::int64_t>> at = cursor.Integers("at", kNotNegativeInteger);
+  if (!at) return tl::unexpected(at.error());
+  region.at = std::move(*at);
+  Result<std::vector<std::int64_t>> strides = cursor.IntegersOrNone("strides", kPositiveInteger);
+  if (!strides) return tl::unexpected(strides.error());
+  region.strides = std::move(*strides);
+  return region;
+}
+
+}  // namespace
+
+Result<ExplicitWords> ReadExplicitWords(const JsonCursor& layout, std::int64_t rank_count) {
+  const Result<void> known = layout.ExpectFields({"meshes", "tensors", "parameters", "regions"});
+  if (!known) return tl::unexpected(known.error());
+  ExplicitWords words;
+  MeshNames names;
+  if (const std::optional<JsonCursor> meshes = layout.Find("meshes")) {
+    const auto members = meshes->Members();
+    if (!members) return tl::unexpected(members.error());
+    for (const auto& [name, cursor] : *members) {
+      Result<Mesh> mesh = ReadMesh(cursor, rank_count);
+      if (!mesh) return tl::unexpected(mesh.error());
+      names.emplace(name, words.meshes.size());
+      words.meshes.push_back(std::move(*mesh));
+    }
+  }
+  const auto rules = layout.ElementsOrNone("tensors");
+  if (!rules) return tl::unexpected(rules.error());
+  for (const JsonCursor& cursor : *rules) {
+    Result<ExplicitRule> rule = ReadRule(cursor, names, words.meshes);
+    if (!rule) return tl::unexpected(rule.error());
+    words.rules.push_back(std::move(*rule));
+  }
+  const auto parameters = layout.ElementsOrNone("parameters");
+  if (!parameters) return tl::unexpected(parameters.error());
+  for (const JsonCursor& cursor : *parameters) {
+    Result<ExplicitParameter> parameter = ReadParameter(cursor, names, words.meshes);
+    if (!parameter) return tl::unexpected(parameter.error());
+    words.parameters.push_back(std::move(*parameter));
+  }
+  const auto regions = layout.ElementsOrNone("regions");
+  if (!regions) return tl::unexpected(regions.error());
+  for (const JsonCursor& cursor : *regions) {
+    Result<ExplicitRegion> region = ReadRegion(cursor, rank_count);
+    if (!region) return tl::unexpected(region.error());
+    words.regions.push_back(std::move(*region));
+  }
+  return words;
+}
+
+}  // namespace reshard

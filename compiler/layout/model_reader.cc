@@ -1,0 +1,170 @@
+#include "compiler/layout/model_reader.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/layout/huggingface_config.h"
+#include "compiler/layout/safetensors_header.h"
+#include "foundation/strict_json.h"
+
+namespace reshard {
+namespace {
+
+Result<Tensor> ReadTensor(std::string_view name, const JsonCursor& entry) {
+  Result<std::vector<std::int64_t>> shape = entry.Integers("shape", kNotNegativeInteger);
+  if (!shape) return tl::unexpected(shape.error());
+  const Result<std::string> dtype_name = entry.String("dtype");
+  if (!dtype_name) return tl::unexpected(dtype_name.error());
+  const std::optional<DType> dtype = DTypeFromName(*dtype_name);
+  if (!dtype) {
+    return entry.Field("dtype")->Fail("unknown dtype '" + *dtype_name + "'",
+                                      "use a name of safetensors, such as BF16 or F8_E4M3");
+  }
+  return Tensor{std::string(name), *dtype, std::move(*shape)};
+}
+
+Result<Model> ReadTensorList(const JsonCursor& list) {
+  const auto members = list.Members();
+  if (!members) return tl::unexpected(members.error());
+  Model model;
+  model.tensors.reserve(members->size());
+  for (const auto& [name, entry] : *members) {
+    if (name == "__metadata__") continue;
+    Result<Tensor> tensor = ReadTensor(name, entry);
+    if (!tensor) return tl::unexpected(tensor.error());
+    model.tensors.push_back(std::move(*tensor));
+  }
+  const Result<void> normal = NormaliseTensors(list.Place(), model.tensors);
+  if (!normal) return tl::unexpected(normal.error());
+  return model;
+}
+
+Result<Model> ReadSafetensors(const std::string& path) {
+  const Result<JsonDocument> header = ReadSafetensorsHeader(path);
+  if (!header) return tl::unexpected(header.error());
+  return ReadTensorList(JsonCursor(*header));
+}
+
+// model.safetensors.index.json: {"weight_map": {tensor: file of the shard}}.
+Result<Model> ReadIndex(const JsonCursor& index, const Folder& folder) {
+  const auto names = index.Field("weight_map")->Members();
+  if (!names) return tl::unexpected(names.error());
+  std::map<std::string, Model> shards;
+  Model model;
+  for (const auto& [name, cursor] : *names) {
+    const Result<std::string> file = cursor.AsString();
+    if (!file) return tl::unexpected(file.error());
+    if (std::filesystem::path(*file).has_parent_path()) {
+      return cursor.Fail("'" + *file + "' is no plain file name",
+                         "keep the shards beside the index");
+    }
+    auto shard = shards.find(*file);
+    if (shard == shards.end()) {
+      const Result<std::string> path = folder.Path(cursor);
+      if (!path) return tl::unexpected(path.error());
+      Result<Model> read = ReadSafetensors(*path);
+      if (!read) return read;
+      shard = shards.emplace(*file, std::move(*read)).first;
+    }
+    const std::optional<TensorIndex> tensor = shard->second.Find(name);
+    if (!tensor) return cursor.Fail("shard " + *file + " does not hold this tensor");
+    model.tensors.push_back(shard->second.tensors[static_cast<std::size_t>(*tensor)]);
+  }
+  const Result<void> normal = NormaliseTensors(index.Place(), model.tensors);
+  if (!normal) return tl::unexpected(normal.error());
+  return model;
+}
+
+// Whether `object` is {"tensors": .., "family": .., "config": ..} and no list that holds tensors of
+// such names: an entry of a list has a shape.
+bool IsComposite(const JsonCursor& object) {
+  if (object.Has("model_type")) return false;
+  for (const std::string_view name : {"tensors", "config"}) {
+    const std::optional<JsonCursor> field = object.Find(name);
+    if (!field) continue;
+    const std::optional<JsonCursor> shape = field->Find("shape");
+    if (!shape || shape->value().AsArray() == nullptr) return true;
+  }
+  return false;
+}
+
+// The document of a field that holds an object or the path of one.
+Result<JsonDocument> DocumentOf(const JsonCursor& field, const Folder& folder) {
+  if (field.value().AsString() != nullptr) return folder.Read(field);
+  return JsonDocument{field.Place(), field.value()};
+}
+
+Result<Model> ReadPlain(const JsonCursor& value, const Folder& folder, bool composite);
+
+Result<Model> ReadComposite(const JsonCursor& object, const Folder& folder) {
+  const Result<void> known = object.ExpectFields({"tensors", "family", "config"});
+  if (!known) return tl::unexpected(known.error());
+  const Result<std::string> family = object.StringOr("family", "");
+  if (!family) return tl::unexpected(family.error());
+  JsonDocument config;
+  if (const std::optional<JsonCursor> field = object.Find("config")) {
+    Result<JsonDocument> read = DocumentOf(*field, folder);
+    if (!read) return tl::unexpected(read.error());
+    config = std::move(*read);
+    if (config.root.AsObject() == nullptr) {
+      return field->Fail("expected an object or the path of one");
+    }
+  }
+  const std::optional<JsonCursor> tensors = object.Find("tensors");
+  if (!tensors) {
+    if (object.Has("family")) return object.Fail("a family without tensors", "give tensors");
+    return ModelFromConfig(JsonCursor(config));
+  }
+  Result<Model> model = ReadPlain(*tensors, folder, /*composite=*/false);
+  if (!model) return model;
+  if (!family->empty()) model->family = *family;
+  if (object.Has("config")) {
+    model->config = std::move(config);
+    model->tensors_from_config = false;
+  }
+  return model;
+}
+
+// `composite`: whether the object may be one. Those do not nest, or a file could name itself.
+Result<Model> ReadModelObject(const JsonCursor& object, const Folder& folder, bool composite) {
+  if (object.value().AsObject() == nullptr) {
+    return object.Fail("expected a path or an object, got " +
+                       std::string(object.value().KindName()));
+  }
+  const std::optional<JsonCursor> type = object.Find("model_type");
+  if (type && type->value().AsString() != nullptr) return ModelFromConfig(object);
+  const std::optional<JsonCursor> map = object.Find("weight_map");
+  if (map && !map->Has("shape")) return ReadIndex(object, folder);
+  if (IsComposite(object)) {
+    if (!composite) return object.Fail("expected a list of tensors");
+    return ReadComposite(object, folder);
+  }
+  if (object.Has("architectures")) {
+    return object.Fail("looks like a config.json, but has no model_type",
+                       "give model_type, or a tensor list");
+  }
+  return ReadTensorList(object);
+}
+
+Result<Model> ReadPlain(const JsonCursor& value, const Folder& folder, bool composite) {
+  if (value.value().AsString() == nullptr) return ReadModelObject(value, folder, composite);
+  const Result<std::string> file = folder.Path(value);
+  if (!file) return tl::unexpected(file.error());
+  if (file->ends_with(".safetensors")) return ReadSafetensors(*file);
+  const Result<JsonDocument> document = ReadJsonFile(*file);
+  if (!document) return tl::unexpected(document.error());
+  return ReadModelObject(JsonCursor(*document), Folder::Of(*file), composite);
+}
+
+}  // namespace
+
+Result<Model> ReadModel(const JsonCursor& value, const Folder& folder) {
+  return ReadPlain(value, folder, /*composite=*/true);
+}
+
+}  // namespace reshard
