@@ -45,6 +45,7 @@ class TrialMemory {
  public:
   // `job` outlives it. Fails where there is no memory.
   static Result<TrialMemory> Make(const JobRecords& job, RankIndex rank);
+  static Result<TrialMemory> Make(JobRecords&& job, RankIndex rank) = delete;
 
   // For Engine::Bind.
   std::vector<NamedBuffer> SourceBuffers() const;
