@@ -11,6 +11,7 @@
 #include "compiler/planner.h"
 #include "foundation/error.h"
 #include "schedules/plan_codec.h"
+#include "simulator/commit_time.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"
 #include "tools/command_line.h"
@@ -137,7 +138,8 @@ Result<void> Run(int argc, char** argv) {
   if (!file_bytes) return tl::unexpected(file_bytes.error());
   progress.End();
   PrintSummary(
-      arguments, plan, *summary, /*commit_seconds=*/0, *file_bytes,
+      arguments, plan, *summary, PredictCommitSeconds(plan.job, job->cluster, *constants),
+      *file_bytes,
       {stopwatch.Seconds(), compiled->report.verify_seconds, compiled->report.simulate_seconds});
   return {};
 }

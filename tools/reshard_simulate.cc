@@ -12,6 +12,7 @@
 #include "compiler/job.h"
 #include "foundation/error.h"
 #include "schedules/plan.h"
+#include "simulator/commit_time.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"
 #include "simulator/simulate.h"
@@ -85,11 +86,12 @@ RankTimes LatestEnds(const SimulationResult& result) {
   return latest;
 }
 
-void PrintJson(const PlanSummary& summary, const SimulationResult& result,
+void PrintJson(const PlanSummary& summary, const SimulationResult& result, double commit_seconds,
                const std::string& constants_digest, double simulate_seconds) {
   const RankTimes latest = LatestEnds(result);
   JsonValue::Object fields;
   AppendFields(summary, fields);
+  fields.emplace_back("commitSeconds", commit_seconds);
   fields.emplace_back("packEndSeconds", latest.pack_end_seconds);
   fields.emplace_back("exchangeEndSeconds", latest.exchange_end_seconds);
   fields.emplace_back("unpackEndSeconds", latest.unpack_end_seconds);
@@ -105,7 +107,7 @@ void PrintJson(const PlanSummary& summary, const SimulationResult& result,
   Print(JsonReport(fields));
 }
 
-void PrintTables(const PlanSummary& summary, const SimulationResult& result,
+void PrintTables(const PlanSummary& summary, const SimulationResult& result, double commit_seconds,
                  double simulate_seconds) {
   const RankTimes latest = LatestEnds(result);
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
@@ -117,6 +119,7 @@ void PrintTables(const PlanSummary& summary, const SimulationResult& result,
   table.AddRow({"last pack", Duration(latest.pack_end_seconds)});
   table.AddRow({"last exchange", Duration(latest.exchange_end_seconds)});
   table.AddRow({"last unpack", Duration(latest.unpack_end_seconds)});
+  table.AddRow({"commit", Duration(commit_seconds) + " more, after the refit"});
   table.AddRow({"spent", Duration(simulate_seconds)});
 
   std::vector<ResourceUse> busiest = result.resources;
@@ -160,11 +163,13 @@ Result<void> Run(int argc, char** argv) {
   const double simulate_seconds = stopwatch.Seconds();
   const Result<PlanSummary> summary = Summarize(subject->plan, subject->verified, result->seconds);
   if (!summary) return tl::unexpected(summary.error());
+  const double commit_seconds =
+      PredictCommitSeconds(subject->plan.job, subject->cluster, *constants);
   progress.End();
   if (arguments.json) {
-    PrintJson(*summary, *result, ConstantsDigest(*constants), simulate_seconds);
+    PrintJson(*summary, *result, commit_seconds, ConstantsDigest(*constants), simulate_seconds);
   } else {
-    PrintTables(*summary, *result, simulate_seconds);
+    PrintTables(*summary, *result, commit_seconds, simulate_seconds);
   }
   return {};
 }
