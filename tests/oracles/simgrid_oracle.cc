@@ -1,0 +1,69 @@
+#include "simgrid_oracle.h"
+
+#include <simgrid/s4u.hpp>
+#include <string>
+#include <utility>
+
+namespace reshard {
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+// Without these SimGrid's network models TCP: round trips, acknowledgements, slow start. With them
+// and no latencies it shares max-min fairly, and nothing else.
+constexpr const char* kArguments[] = {"oracle",
+                                      "--cfg=network/model:CM02",
+                                      "--cfg=network/TCP-gamma:0",
+                                      "--cfg=network/crosstraffic:0",
+                                      "--cfg=network/weight-S:0",
+                                      "--cfg=contexts/stack-size:64",
+                                      "--log=root.thresh:critical"};
+
+}  // namespace
+
+std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets) {
+  std::vector<std::string> texts(std::begin(kArguments), std::end(kArguments));
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  int count = static_cast<int>(arguments.size());
+  s4u::Engine engine(&count, arguments.data());
+  s4u::NetZone* const root = s4u::create_full_zone("root");
+  std::vector<std::vector<double>> ends(sets.size());
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    const OracleSet& set = sets[s];
+    const std::string prefix = "set" + std::to_string(s);
+    s4u::NetZone* const zone = s4u::create_full_zone(prefix);
+    zone->set_parent(root);
+    std::vector<s4u::Link*> links;
+    for (std::size_t l = 0; l < set.link_rates.size(); ++l) {
+      links.push_back(zone->create_link(prefix + "link" + std::to_string(l), set.link_rates[l])
+                          ->set_latency(0)
+                          ->seal());
+    }
+    ends[s].resize(set.flows.size());
+    for (std::size_t f = 0; f < set.flows.size(); ++f) {
+      const OracleFlow& flow = set.flows[f];
+      const std::string name = prefix + "flow" + std::to_string(f);
+      s4u::Host* const from = zone->create_host(name + "from", 1e9)->seal();
+      s4u::Host* const to = zone->create_host(name + "to", 1e9)->seal();
+      std::vector<s4u::LinkInRoute> route;
+      for (const int link : flow.links) route.emplace_back(links[static_cast<std::size_t>(link)]);
+      if (flow.cap > 0) {
+        route.emplace_back(zone->create_link(name + "cap", flow.cap)->set_latency(0)->seal());
+      }
+      zone->add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, route, false);
+      double* const end = &ends[s][f];
+      s4u::Actor::create(name, from, [from, to, end, &flow] {
+        s4u::this_actor::sleep_until(flow.start_seconds);
+        s4u::Comm::sendto(from, to, flow.bytes);
+        *end = s4u::Engine::get_clock();
+      });
+    }
+    zone->seal();
+  }
+  root->seal();
+  engine.run();
+  return ends;
+}
+
+}  // namespace reshard
