@@ -1,0 +1,6 @@
+# Families and framework adapters: one program, since they share their models.
+reshard_test(frameworks_test
+  SOURCES
+    family_test_model.cc
+    huggingface_config_test.cc
+  DEPENDS reshard_layout)

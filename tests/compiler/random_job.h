@@ -1,0 +1,32 @@
+// Small jobs of every kind, from a seed: meshes, replication, uneven and empty shards, any number
+// of dims, fused, transposed, padded and doubled parameters, several groups a side, sides that are
+// disjoint, overlap or coincide, domains with own, shared, unequal, dead and missing NICs.
+#pragma once
+
+#include <cstdint>
+
+#include "schedules/job_records.h"
+#include "topology/cluster.h"
+
+namespace reshard {
+
+struct RandomJob {
+  Cluster cluster;
+  JobRecords job;
+};
+
+struct RandomJobLimits {
+  std::int64_t ranks = 10;
+  std::int64_t extent = 7;  // of a dim
+  std::int64_t tensors = 5;
+  // Percent of tensors whose last dim is a thousand times longer, so that pieces, heads and chunks
+  // get past the sizes below which they are not split.
+  std::int64_t long_tensors = 0;
+  bool plain_machine = false;  // every GPU has NVLink and one NIC of its own, all alike
+};
+
+// Every needed byte has a holder; where parameters share memory, what one side keeps there never
+// differs from what the other wants there.
+RandomJob MakeRandomJob(std::uint64_t seed, const RandomJobLimits& limits = {});
+
+}  // namespace reshard
