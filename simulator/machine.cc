@@ -129,7 +129,7 @@ std::string Machine::FabricName(ResourceIndex resource) const {
          ((index - rails) % 2 == 0 ? " egress" : " ingress");
 }
 
-void Machine::AddShare(ResourceIndex resource, double share, Path& path) const {
+void Machine::AddShare(ResourceIndex resource, double share, FlowPath& path) const {
   if (share <= kNoFraction) return;
   for (ResourceShare& known : path.shares) {
     if (known.resource == resource) {
@@ -140,7 +140,7 @@ void Machine::AddShare(ResourceIndex resource, double share, Path& path) const {
   path.shares.push_back({resource, share});
 }
 
-void Machine::AddSwitches(DomainIndex from, DomainIndex to, Path& path) const {
+void Machine::AddSwitches(DomainIndex from, DomainIndex to, FlowPath& path) const {
   const auto first = static_cast<ResourceIndex>(capacities_.size() - 2 * in_switch_.size());
   for (std::size_t i = 0; i < in_switch_.size(); ++i) {
     const ResourceIndex resource = first + 2 * static_cast<ResourceIndex>(i);
@@ -153,7 +153,7 @@ void Machine::AddSwitches(DomainIndex from, DomainIndex to, Path& path) const {
 
 // NICs and, where the fabric limits it, what crosses from rail to rail: on each rail as many bytes
 // stay on it as both ends use it for; the rest crosses.
-Result<void> Machine::Route(GpuIndex from, GpuIndex to, Path& path) const {
+Result<void> Machine::Route(GpuIndex from, GpuIndex to, FlowPath& path) const {
   const std::span<const NicUse> out = NicsOf(from);
   const std::span<const NicUse> in = NicsOf(to);
   for (const auto& [gpu, uses] : {std::pair(from, out), std::pair(to, in)}) {
@@ -195,12 +195,12 @@ Result<void> Machine::Route(GpuIndex from, GpuIndex to, Path& path) const {
   return {};
 }
 
-Result<Path> Machine::PathBetween(GpuIndex from, GpuIndex to) const {
+Result<FlowPath> Machine::PathBetween(GpuIndex from, GpuIndex to) const {
   const Gpu& sender = cluster_.gpus[At(from)];
   const Gpu& receiver = cluster_.gpus[At(to)];
   const Domain& out = cluster_.domains[At(sender.domain)];
   const Domain& in = cluster_.domains[At(receiver.domain)];
-  Path path;
+  FlowPath path;
   if (sender.domain == receiver.domain) {
     for (const GpuIndex gpu : {from, to}) {
       if (capacities_[At(NvlinkOut(gpu))] > 0) continue;
@@ -231,12 +231,12 @@ Result<Path> Machine::PathBetween(GpuIndex from, GpuIndex to) const {
   return path;
 }
 
-Result<Path> Machine::CopyPath(GpuIndex gpu) const {
+Result<FlowPath> Machine::CopyPath(GpuIndex gpu) const {
   if (!(capacities_[At(Hbm(gpu))] > 0)) {
     return InputError("cluster: " + GpuName(gpu), "hbmGBps is 0 but it must pack or unpack",
                       "give it a rate above 0");
   }
-  Path path;
+  FlowPath path;
   path.shares = {{Hbm(gpu), 2}};
   return path;
 }

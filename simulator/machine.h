@@ -21,7 +21,7 @@
 namespace reshard {
 
 // How bytes get from one GPU to another.
-struct Path {
+struct FlowPath {
   std::vector<ResourceShare> shares;
   double cap_gbps = kUncapped;
   Nanoseconds latency = 0;  // from the last byte's leaving to the end of both operations
@@ -40,9 +40,9 @@ class Machine {
 
   // Over NVLink within a domain, over NICs between domains. Fails, naming the GPU or NIC, where the
   // bytes have no way. Precondition: the GPUs exist and differ.
-  Result<Path> PathBetween(GpuIndex from, GpuIndex to) const;
+  Result<FlowPath> PathBetween(GpuIndex from, GpuIndex to) const;
   // The HBM of `gpu`, used by copies: each byte copied is read and written.
-  Result<Path> CopyPath(GpuIndex gpu) const;
+  Result<FlowPath> CopyPath(GpuIndex gpu) const;
 
   ResourceIndex NvlinkOut(GpuIndex gpu) const { return nvlink_ + 2 * gpu; }
   ResourceIndex NvlinkIn(GpuIndex gpu) const { return nvlink_ + 2 * gpu + 1; }
@@ -72,9 +72,9 @@ class Machine {
   void AddNics(double nic_share);
   void AddFabric();
   std::span<const NicUse> NicsOf(GpuIndex gpu) const;
-  Result<void> Route(GpuIndex from, GpuIndex to, Path& path) const;
-  void AddSwitches(DomainIndex from, DomainIndex to, Path& path) const;
-  void AddShare(ResourceIndex resource, double share, Path& path) const;
+  Result<void> Route(GpuIndex from, GpuIndex to, FlowPath& path) const;
+  void AddSwitches(DomainIndex from, DomainIndex to, FlowPath& path) const;
+  void AddShare(ResourceIndex resource, double share, FlowPath& path) const;
 
   const Cluster& cluster_;
   const Constants constants_;

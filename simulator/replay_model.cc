@@ -87,8 +87,8 @@ Result<void> AddTransfers(const Plan& plan, const Machine& machine, const Worklo
       model.flows.Add({}, kUncapped);
       continue;
     }
-    const Result<Path> path = machine.PathBetween(plan.job.ranks[At(transfer.from)].gpu,
-                                                  plan.job.ranks[At(transfer.to)].gpu);
+    const Result<FlowPath> path = machine.PathBetween(plan.job.ranks[At(transfer.from)].gpu,
+                                                      plan.job.ranks[At(transfer.to)].gpu);
     if (!path) return tl::unexpected(path.error());
     added.latency = path->latency;
     model.flows.Add(path->shares, path->cap_gbps);
@@ -134,8 +134,8 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
       }
     }
     const bool copies = workload.pack[index].count + workload.unpack[index].count > 0;
-    const Result<Path> path =
-        copies ? machine.CopyPath(plan.job.ranks[index].gpu) : Result<Path>(Path{});
+    const Result<FlowPath> path =
+        copies ? machine.CopyPath(plan.job.ranks[index].gpu) : Result<FlowPath>(FlowPath{});
     if (!path) return tl::unexpected(path.error());
     for (int lane = 0; lane < 2; ++lane) model.flows.Add(path->shares, path->cap_gbps);
   }

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // The shares of a path by resource.
-std::map<ResourceIndex, double> SharesOf(const Result<Path>& path) {
+std::map<ResourceIndex, double> SharesOf(const Result<FlowPath>& path) {
   std::map<ResourceIndex, double> shares;
   if (!path) {
     ADD_FAILURE() << ToString(path.error());
@@ -32,11 +32,11 @@ TEST(MachineTest, NvlinkInsideADomainNicsBetween) {
   cluster.domains[0].network_latency_us = 12;
   cluster.domains[1].network_latency_us = 14;
   const Machine machine(cluster, FreeConstants(), 1);
-  const Result<Path> inside = machine.PathBetween(0, 1);
+  const Result<FlowPath> inside = machine.PathBetween(0, 1);
   EXPECT_EQ(SharesOf(inside), (Shares{{machine.NvlinkOut(0), 1}, {machine.NvlinkIn(1), 1}}));
   EXPECT_EQ(inside->latency, 3400);
   EXPECT_EQ(inside->cap_gbps, kUncapped);
-  const Result<Path> between = machine.PathBetween(1, 2);
+  const Result<FlowPath> between = machine.PathBetween(1, 2);
   EXPECT_EQ(SharesOf(between), (Shares{{machine.NicOut(1), 1}, {machine.NicIn(2), 1}}));
   EXPECT_EQ(between->latency, 14000);  // the slower end's
   EXPECT_EQ(SharesOf(machine.CopyPath(3)), (Shares{{machine.Hbm(3), 2}}));
@@ -162,7 +162,7 @@ TEST(MachineTest, ChannelsCapWhereTheyBind) {
 
 TEST(MachineTest, BytesWithoutAWayAreErrorsThatNameTheGpu) {
   const auto error = [](const Cluster& cluster, GpuIndex from, GpuIndex to) {
-    const Result<Path> path = Machine(cluster, FreeConstants(), 1).PathBetween(from, to);
+    const Result<FlowPath> path = Machine(cluster, FreeConstants(), 1).PathBetween(from, to);
     return path ? std::string("none") : ToString(path.error());
   };
   Cluster cluster = SampleCluster(2, 2);
@@ -175,7 +175,7 @@ TEST(MachineTest, BytesWithoutAWayAreErrorsThatNameTheGpu) {
   cluster.fabric.rail_crossing = RailCrossing::kNone;
   EXPECT_THAT(error(cluster, 1, 2), HasSubstr("GPU 1 and GPU 2 share no rail"));
   cluster.gpus[1].hbm_gbps = 0;
-  const Result<Path> copy = Machine(cluster, FreeConstants(), 1).CopyPath(1);
+  const Result<FlowPath> copy = Machine(cluster, FreeConstants(), 1).CopyPath(1);
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().place, "cluster: GPU 1");
 }
