@@ -83,8 +83,7 @@ std::vector<std::string> ParameterText(const Model& model, const RankLayout& lay
         box += (dim == 0 ? "" : ", ") + std::to_string(region.begin[dim]) + ":" +
                std::to_string(region.begin[dim] + region.extent[dim]);
       }
-      regions.emplace_back(region.offset,
-                           "[" + at + "] " + std::string(name) + " [" + box + "]");
+      regions.emplace_back(region.offset, "[" + at + "] " + std::string(name) + " [" + box + "]");
     }
   }
   std::sort(regions.begin(), regions.end());
