@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -25,7 +26,7 @@ class BoundCalculator {
                   const RankResources& resources)
       : job_(job), demand_(demand), cluster_(cluster), resources_(resources) {}
 
-  std::vector<BoundWitness> All() {
+  std::vector<BoundWitness> All(const DomainWeights* weights) {
     AddUp();
     std::vector<BoundWitness> bounds;
     const auto add = [&bounds](BoundWitness witness) {
@@ -34,6 +35,7 @@ class BoundCalculator {
     add(GpuIngress());
     add(DomainIngress());
     add(DomainSetEgress());
+    if (weights != nullptr) add(WeightedDomains(*weights));
     add(GpuEgress());
     add(DomainFanOut());
     add(Latency());
@@ -177,6 +179,71 @@ class BoundCalculator {
     return best;
   }
 
+  // LB4: at prices a (egress) and b (ingress) that add up to 1 over all NICs, moving a byte of a
+  // class to its n domains costs at least the following, and all bytes at most T in time T. Each
+  // copy is paid for at the domain it enters; the first one leaves a holder, the other n - 1 leave
+  // holders or receivers, or helpers: those must first take in y copies that are sent as well, and
+  // y of them can send n y and what other helpers took, (helpers - 1) y. The cost is linear in y
+  // between y = 0 and the least y that lets helpers send all but the first copy, so one of both
+  // ends is least.
+  BoundWitness WeightedDomains(const DomainWeights& weights) const {
+    double capacity = 0;
+    for (std::size_t d = 0; d < resources_.domains.size(); ++d) {
+      capacity += (weights.egress[d] + weights.ingress[d]) * resources_.domains[d].network_gbps;
+    }
+    if (capacity <= 0) return {};
+    double cost = 0;
+    for (const DomainClass& c : classes_) cost += c.bytes * LeastCost(c, weights);
+    std::size_t priced = 0;
+    for (std::size_t d = 0; d < resources_.domains.size(); ++d) {
+      if (weights.egress[d] + weights.ingress[d] > 0) ++priced;
+    }
+    return {cost / (capacity * kBytesPerGB), "LB4",
+            fmt::format("NICs of {} domains together: relays and copies of {:.1f} GB", priced,
+                        TotalBytes() / kBytesPerGB)};
+  }
+
+  double TotalBytes() const {
+    double bytes = 0;
+    for (const DomainClass& c : classes_) bytes += c.bytes;
+    return bytes;
+  }
+
+  double LeastCost(const DomainClass& c, const DomainWeights& weights) const {
+    const auto egress = [&](DomainIndex d) { return weights.egress[static_cast<std::size_t>(d)]; };
+    const auto ingress = [&](DomainIndex d) {
+      return weights.ingress[static_cast<std::size_t>(d)];
+    };
+    double holder = egress(c.holders[0]);
+    for (const DomainIndex d : c.holders) holder = std::min(holder, egress(d));
+    double relay = holder;
+    double entering = 0;
+    for (const DomainIndex d : c.entered) {
+      relay = std::min(relay, egress(d));
+      entering += ingress(d);
+    }
+    double helper_egress = relay;
+    double helper_ingress = std::numeric_limits<double>::infinity();
+    double helpers = 0;
+    for (std::size_t h = 0; h < resources_.domains.size(); ++h) {
+      const auto d = static_cast<DomainIndex>(h);
+      if (Of(d).network_gbps <= 0 || std::ranges::binary_search(c.holders, d) ||
+          std::ranges::binary_search(c.entered, d)) {
+        continue;
+      }
+      ++helpers;
+      helper_egress = std::min(helper_egress, egress(d));
+      helper_ingress = std::min(helper_ingress, ingress(d));
+    }
+    const auto copies = static_cast<double>(c.entered.size());
+    const double direct = holder + (copies - 1) * relay + entering;
+    if (helpers == 0 || copies < 2) return direct;
+    // y taken in must allow copies - 1 + y sent: (n + helpers - 1) y >= n - 1 + y.
+    const double y = (copies - 1) / (copies + helpers - 2);
+    return std::min(direct,
+                    holder + (copies - 1 + y) * helper_egress + y * helper_ingress + entering);
+  }
+
   // LB3g, of single GPUs: what one GPU alone holds and somebody else needs must leave it.
   BoundWitness GpuEgress() const {
     BoundWitness best;
@@ -239,13 +306,14 @@ class BoundCalculator {
 }  // namespace
 
 std::vector<BoundWitness> LowerBounds(const JobRecords& job, const Demand& demand,
-                                      const Cluster& cluster, const RankResources& resources) {
-  return BoundCalculator(job, demand, cluster, resources).All();
+                                      const Cluster& cluster, const RankResources& resources,
+                                      const DomainWeights* weights) {
+  return BoundCalculator(job, demand, cluster, resources).All(weights);
 }
 
 BoundWitness LowerBound(const JobRecords& job, const Demand& demand, const Cluster& cluster,
-                        const RankResources& resources) {
-  std::vector<BoundWitness> bounds = LowerBounds(job, demand, cluster, resources);
+                        const RankResources& resources, const DomainWeights* weights) {
+  std::vector<BoundWitness> bounds = LowerBounds(job, demand, cluster, resources, weights);
   if (bounds.empty()) return {0, "none", "nothing moves between GPUs"};
   return std::move(bounds.front());
 }

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "compiler/bounds.h"
+#include "compiler/delivery_groups.h"
 #include "compiler/demand_builder.h"
+#include "compiler/domain_assignment.h"
 #include "compiler/planner.h"
 #include "compiler/rank_resources.h"
 
@@ -53,7 +55,10 @@ Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
   announce("bounds");
   Result<RankResources> resources = MakeRankResources(plan.job, job.cluster);
   if (!resources) return tl::unexpected(resources.error());
-  plan.certificate.lower_bound = LowerBound(plan.job, plan.demand, job.cluster, *resources);
+  const std::optional<DomainAssignment> domains = AssignDomains(
+      FindDeliveries(plan.job, plan.demand, plan.programs, *resources), plan.demand, *resources);
+  plan.certificate.lower_bound = LowerBound(plan.job, plan.demand, job.cluster, *resources,
+                                            domains ? &domains->weights : nullptr);
   announce("plan");
   if (Result<void> made = (*planner)->MakeSchedule(job, cost_model, plan); !made) {
     return tl::unexpected(made.error());

@@ -7,6 +7,7 @@
 
 #include "compiler/bounds.h"
 #include "compiler/delivery_groups.h"
+#include "compiler/domain_assignment.h"
 #include "compiler/lowering.h"
 #include "compiler/rank_resources.h"
 #include "compiler/rounds.h"
@@ -195,9 +196,14 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
   if (!resources) return tl::unexpected(resources.error());
   const Deliveries deliveries = FindDeliveries(plan.job, plan.demand, plan.programs, *resources);
   if (Result<void> able = CheckReachable(deliveries, *resources); !able) return able;
-  const double bound = LowerBound(plan.job, plan.demand, job.cluster, *resources).seconds;
-  const auto pieces = AssignSenders(plan.demand, deliveries, *resources, bound);
-  const Routes routes = MakeRoutes(deliveries, pieces, *resources, bound);
+  const std::optional<DomainAssignment> domains =
+      AssignDomains(deliveries, plan.demand, *resources);
+  const DomainAssignment* assignment = domains ? &*domains : nullptr;
+  const double bound = LowerBound(plan.job, plan.demand, job.cluster, *resources,
+                                  domains ? &domains->weights : nullptr)
+                           .seconds;
+  const auto pieces = AssignSenders(plan.demand, deliveries, *resources, bound, assignment);
+  const Routes routes = MakeRoutes(deliveries, pieces, *resources, bound, assignment);
   const Phases phases = MakePhases(deliveries);
   return ShapeSearch(cost_model, deliveries, routes, phases, PeakNetworkBytes(routes, *resources),
                      plan)

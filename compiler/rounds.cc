@@ -8,6 +8,8 @@ namespace {
 
 // Beyond this many phases their rounds cost more than forwarding what does not lie together.
 constexpr std::size_t kMaxPhases = 4;
+// The smallest groups that together are less than this share of all bytes are small.
+constexpr double kSmallShare = 0.05;
 
 }  // namespace
 
@@ -17,17 +19,24 @@ Phases MakePhases(const Deliveries& deliveries) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return groups[a].bytes > groups[b].bytes; });
-  // Largest group first, each into the first phase where nobody receives yet what it brings.
+  // Largest group first. What is large goes into the first phase whoever receives it: phases run
+  // one after another, and each must fill all NICs by itself. What is small goes into the first
+  // phase where nobody receives yet what it brings.
+  std::int64_t total = 0;
+  for (const DeliveryGroup& group : groups) total += group.bytes;
   std::vector<std::vector<RankIndex>> receivers;
   std::vector<std::int64_t> bytes;
   std::vector<std::size_t> phase_of(groups.size(), 0);
+  std::int64_t left = total;  // of this group and all smaller ones
   for (const std::size_t g : order) {
     const std::vector<RankIndex> mine = groups[g].Receivers();
+    const bool small = static_cast<double>(left) < kSmallShare * static_cast<double>(total);
+    left -= groups[g].bytes;
     std::size_t p = 0;
     for (; p < receivers.size(); ++p) {
       std::vector<RankIndex> both;
       std::ranges::set_intersection(receivers[p], mine, std::back_inserter(both));
-      if (both.empty() || p + 1 == kMaxPhases) break;
+      if (both.empty() || !small || p + 1 == kMaxPhases) break;
     }
     if (p == receivers.size()) {
       receivers.emplace_back();

@@ -11,15 +11,20 @@ namespace {
 // A head takes in at least this much of a group; below it, more heads only mean more operations.
 constexpr std::int64_t kMinHeadBytes = std::int64_t{256} << 10;
 constexpr double kBytesPerGB = 1e9;
+// A receiver is relieved of what exceeds its room by more than this share of its load.
+constexpr double kLeastExcess = 0.005;
+constexpr double kEntrySlack = 1.0;
 
 class RouteMaker {
  public:
   RouteMaker(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
-             const RankResources& resources, double bound_seconds)
+             const RankResources& resources, double bound_seconds, const DomainAssignment* domains)
       : deliveries_(deliveries),
         pieces_(pieces),
         resources_(resources),
-        bound_seconds_(bound_seconds) {}
+        bound_seconds_(bound_seconds),
+        domains_(domains),
+        helper_load_(resources.domain.size(), 0.0) {}
 
   Routes Run() {
     ChooseHeads();
@@ -39,6 +44,12 @@ class RouteMaker {
   struct HeadCut {
     std::vector<RankIndex> heads;
     std::vector<std::int64_t> ends;
+  };
+
+  struct Cursor {  // on a group's line
+    std::size_t piece = 0;
+    std::int64_t used = 0;  // of that piece
+    std::int64_t position = 0;
   };
 
   // A local group with more receivers than senders: were every sender to send to each receiver, the
@@ -75,7 +86,8 @@ class RouteMaker {
       }
     }
     std::vector<double> loads(resources_.domain.size(), 0.0);
-    const auto shares = SplitBalanced(requests, rates, loads);
+    auto shares = SplitBalanced(requests, rates, loads);
+    if (!local) RelieveReceivers(requests, rates, loads, shares);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       HeadCut& cut = heads_[of[i].first][of[i].second];
       std::int64_t at = 0;
@@ -84,6 +96,53 @@ class RouteMaker {
         at += shares[i][k];
         cut.heads.push_back(requests[i].candidates[k]);
         cut.ends.push_back(at);
+      }
+    }
+  }
+
+  // Receivers that would be busy for longer than the bound, and longer than their domain's mean,
+  // leave the excess to ranks of the domain that have room.
+  void RelieveReceivers(std::vector<SplitRequest>& requests, const std::vector<double>& rates,
+                        const std::vector<double>& loads,
+                        std::vector<std::vector<std::int64_t>>& shares) const {
+    for (const DomainResources& domain : resources_.domains) {
+      if (domain.network_gbps <= 0) continue;
+      double total = 0;
+      for (const RankIndex r : domain.ranks) total += loads[static_cast<std::size_t>(r)];
+      const double level =
+          std::max(total / domain.network_gbps, bound_seconds_ * kBytesPerGB) * kEntrySlack;
+      std::vector<std::pair<RankIndex, double>> room;
+      for (const RankIndex r : domain.ranks) {
+        const double spare =
+            level * rates[static_cast<std::size_t>(r)] - loads[static_cast<std::size_t>(r)];
+        if (spare > 0) room.emplace_back(r, spare);
+      }
+      std::size_t next = 0;
+      for (const RankIndex r : domain.ranks) {
+        const double load = loads[static_cast<std::size_t>(r)];
+        double excess = load - level * rates[static_cast<std::size_t>(r)];
+        if (excess < kLeastExcess * load) continue;
+        const double share = excess / load;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+          const auto at = std::ranges::find(requests[i].candidates, r);
+          if (at == requests[i].candidates.end()) continue;
+          const auto k = static_cast<std::size_t>(at - requests[i].candidates.begin());
+          auto moved = static_cast<std::int64_t>(static_cast<double>(shares[i][k]) * share) /
+                       kSplitAlignmentBytes * kSplitAlignmentBytes;
+          while (moved >= kSplitAlignmentBytes && next < room.size()) {
+            const auto fits = static_cast<std::int64_t>(room[next].second) / kSplitAlignmentBytes *
+                              kSplitAlignmentBytes;
+            const std::int64_t part = std::min(moved, fits);
+            if (part > 0) {
+              requests[i].candidates.push_back(room[next].first);
+              shares[i].push_back(part);
+              shares[i][k] -= part;
+              moved -= part;
+              room[next].second -= static_cast<double>(part);
+            }
+            if (room[next].second < kSplitAlignmentBytes) ++next;
+          }
+        }
       }
     }
   }
@@ -145,59 +204,160 @@ class RouteMaker {
                                static_cast<std::int32_t>(g)});
   }
 
-  // The group's line is cut where any domain changes its head; each interval between cuts is dealt
-  // out over the domains, each part entering there first.
-  void CutLine(std::size_t g) {
+  // Where tree bytes of a group enter first, and in what proportion. Helpers are not among the
+  // group's own domains.
+  struct Entry {
+    DomainIndex domain = 0;
+    std::size_t position = 0;  // in the group's domains, or their number for a helper
+    double weight = 0;
+  };
+
+  std::vector<Entry> Entries(std::size_t g) const {
     const DeliveryGroup& group = deliveries_.groups[g];
+    std::vector<Entry> entries;
+    if (domains_ != nullptr && !group.local && !domains_->groups[g].entries.empty()) {
+      for (const DomainShare& share : domains_->groups[g].entries) {
+        std::size_t position = 0;
+        while (position < group.domains.size() && group.domains[position].domain != share.domain) {
+          ++position;
+        }
+        entries.push_back({share.domain, position, share.tree});
+      }
+    } else {
+      for (std::size_t d = 0; d < group.domains.size(); ++d) {
+        const DomainIndex domain = group.domains[d].domain;
+        entries.push_back({domain, d, spare_[static_cast<std::size_t>(domain)]});
+      }
+    }
+    double total = 0;
+    for (const Entry& entry : entries) total += entry.weight;
+    for (Entry& entry : entries) {
+      entry.weight = total > 0 ? entry.weight / total : 1.0 / static_cast<double>(entries.size());
+    }
+    return entries;
+  }
+
+  // The group's line is cut where any domain changes its head, and where star pieces begin; each
+  // interval of tree pieces is dealt out over the domains, each part entering there first.
+  void CutLine(std::size_t g) {
     std::vector<std::int64_t> cuts;
     for (const HeadCut& cut : heads_[g]) cuts.insert(cuts.end(), cut.ends.begin(), cut.ends.end());
+    std::int64_t star_begin = 0;
+    for (const Piece& piece : pieces_[g]) star_begin += piece.star ? 0 : piece.size();
+    if (star_begin > 0) cuts.push_back(star_begin);
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::vector<double> weights;
-    for (const GroupDomain& domain : group.domains) {
-      weights.push_back(spare_[static_cast<std::size_t>(domain.domain)]);
-    }
-    double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-    if (total <= 0) {
-      std::fill(weights.begin(), weights.end(), 1.0);
-      total = static_cast<double>(weights.size());
-    }
+    const std::vector<Entry> entries = Entries(g);
     Cursor cursor;
     std::int64_t from = 0;
     for (std::size_t i = 0; i < cuts.size(); ++i) {
-      const std::int64_t length = cuts[i] - from;
-      const bool deal = length >= kMinHeadBytes;
-      double weight = 0;
-      std::int64_t start = from;
-      for (std::size_t d = 0; d < group.domains.size(); ++d) {
-        weight += weights[d];
-        std::int64_t stop =
-            from + static_cast<std::int64_t>(static_cast<double>(length) * weight / total) /
-                       kSplitAlignmentBytes * kSplitAlignmentBytes;
-        if (!deal) stop = d == (i + g) % group.domains.size() ? cuts[i] : start;
-        if (d + 1 == group.domains.size()) stop = cuts[i];
-        if (stop <= start) continue;
-        const std::int32_t path = AddPath(Tree(g, start, d));
-        Advance(g, stop, path, cursor);
-        start = stop;
+      if (from >= star_begin) {
+        Advance(g, cuts[i], AddPath(StarTree(g, from)), cursor);
+      } else {
+        DealOut(g, from, cuts[i], i, entries, cursor);
       }
       from = cuts[i];
     }
   }
 
-  // The tree of bytes that enter the group's domain `first` from their sender, where the line is at
-  // `position`.
+  void DealOut(std::size_t g, std::int64_t from, std::int64_t to, std::size_t turn,
+               const std::vector<Entry>& entries, Cursor& cursor) {
+    const std::int64_t length = to - from;
+    const std::size_t alone = (turn + g) % entries.size();
+    double weight = 0;
+    std::int64_t start = from;
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      weight += entries[e].weight;
+      std::int64_t stop = from + static_cast<std::int64_t>(static_cast<double>(length) * weight) /
+                                     kSplitAlignmentBytes * kSplitAlignmentBytes;
+      if (length < kMinHeadBytes) stop = e < alone ? start : to;
+      if (e + 1 == entries.size()) stop = to;
+      if (stop <= start) continue;
+      if (entries[e].position < deliveries_.groups[g].domains.size()) {
+        Advance(g, stop, AddPath(Tree(g, start, entries[e].position)), cursor);
+      } else {
+        EnterHelper(g, start, stop, entries[e].domain, cursor);
+      }
+      start = stop;
+    }
+  }
+
+  // Over all NICs of the helper, or over as many as the bytes are worth, the emptiest first.
+  void EnterHelper(std::size_t g, std::int64_t from, std::int64_t to, DomainIndex helper,
+                   Cursor& cursor) {
+    std::vector<RankIndex> ranks;
+    for (const RankIndex r : resources_.domains[static_cast<std::size_t>(helper)].ranks) {
+      if (resources_.network_gbps[static_cast<std::size_t>(r)] > 0) ranks.push_back(r);
+    }
+    const auto time = [this](RankIndex r) {
+      return helper_load_[static_cast<std::size_t>(r)] /
+             resources_.network_gbps[static_cast<std::size_t>(r)];
+    };
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [&](RankIndex a, RankIndex b) { return time(a) < time(b); });
+    const auto worth = std::max<std::int64_t>(1, (to - from) / kMinHeadBytes);
+    ranks.resize(std::min(ranks.size(), static_cast<std::size_t>(worth)));
+    double rate = 0;
+    for (const RankIndex r : ranks) rate += resources_.network_gbps[static_cast<std::size_t>(r)];
+    double sum = 0;
+    std::int64_t start = from;
+    for (const RankIndex r : ranks) {
+      sum += resources_.network_gbps[static_cast<std::size_t>(r)];
+      const std::int64_t stop =
+          r == ranks.back()
+              ? to
+              : from + static_cast<std::int64_t>(static_cast<double>(to - from) * sum / rate) /
+                           kSplitAlignmentBytes * kSplitAlignmentBytes;
+      if (stop <= start) continue;
+      helper_load_[static_cast<std::size_t>(r)] += static_cast<double>(stop - start);
+      DeliveryPath path;
+      path.hops.push_back({0, r, kFromSender});
+      for (std::size_t d = 0; d < deliveries_.groups[g].domains.size(); ++d) {
+        path.hops.push_back({r, HeadOf(g, d, start), 0});
+      }
+      AddFanOut(g, 1, path);
+      Advance(g, stop, AddPath(std::move(path)), cursor);
+      start = stop;
+    }
+  }
+
+  RankIndex HeadOf(std::size_t g, std::size_t d, std::int64_t position) const {
+    const HeadCut& cut = heads_[g][d];
+    const auto at = std::ranges::upper_bound(cut.ends, position) - cut.ends.begin();
+    return cut.heads[std::min(static_cast<std::size_t>(at), cut.heads.size() - 1)];
+  }
+
+  // From each head to the other receivers of its domain; the head of the group's domain d stands at
+  // hop first + d.
+  void AddFanOut(std::size_t g, std::size_t first, DeliveryPath& path) const {
+    const DeliveryGroup& group = deliveries_.groups[g];
+    for (std::size_t d = 0; d < group.domains.size(); ++d) {
+      const RankIndex head = path.hops[first + d].to;
+      for (const RankIndex receiver : group.domains[d].receivers) {
+        if (receiver != head) {
+          path.hops.push_back({head, receiver, static_cast<std::int32_t>(first + d)});
+        }
+      }
+    }
+  }
+
+  // The tree of bytes that their sender sends to every domain, where the line is at `position`.
+  DeliveryPath StarTree(std::size_t g, std::int64_t position) const {
+    DeliveryPath path;
+    for (std::size_t d = 0; d < deliveries_.groups[g].domains.size(); ++d) {
+      path.hops.push_back({0, HeadOf(g, d, position), kFromSender});
+    }
+    AddFanOut(g, 0, path);
+    return path;
+  }
+
+  // The tree of bytes that enter the group's domain `first` from their sender.
   DeliveryPath Tree(std::size_t g, std::int64_t position, std::size_t first) const {
     const DeliveryGroup& group = deliveries_.groups[g];
     DeliveryPath path;
-    const auto head_of = [&](std::size_t d) {
-      const HeadCut& cut = heads_[g][d];
-      const auto at = std::ranges::upper_bound(cut.ends, position) - cut.ends.begin();
-      return cut.heads[static_cast<std::size_t>(at)];
-    };
-    path.hops.push_back({0, head_of(first), kFromSender});
+    path.hops.push_back({0, HeadOf(g, first, position), kFromSender});
     for (std::size_t d = 0; d < group.domains.size(); ++d) {
-      if (d != first) path.hops.push_back({path.hops[0].to, head_of(d), 0});
+      if (d != first) path.hops.push_back({path.hops[0].to, HeadOf(g, d, position), 0});
     }
     std::size_t next = 1;
     for (std::size_t d = 0; d < group.domains.size(); ++d) {
@@ -211,12 +371,6 @@ class RouteMaker {
     }
     return path;
   }
-
-  struct Cursor {  // on a group's line
-    std::size_t piece = 0;
-    std::int64_t used = 0;  // of that piece
-    std::int64_t position = 0;
-  };
 
   // Columns for the line up to `stop`.
   void Advance(std::size_t g, std::int64_t stop, std::int32_t path, Cursor& cursor) {
@@ -244,6 +398,8 @@ class RouteMaker {
   const std::vector<std::vector<Piece>>& pieces_;
   const RankResources& resources_;
   double bound_seconds_;
+  const DomainAssignment* domains_;
+  std::vector<double> helper_load_;          // bytes, per rank
   std::vector<std::vector<HeadCut>> heads_;  // per group and its domains
   std::vector<double> spare_;                // bytes, per domain
   Routes routes_;
@@ -252,8 +408,9 @@ class RouteMaker {
 }  // namespace
 
 Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
-                  const RankResources& resources, double bound_seconds) {
-  return RouteMaker(deliveries, pieces, resources, bound_seconds).Run();
+                  const RankResources& resources, double bound_seconds,
+                  const DomainAssignment* domains) {
+  return RouteMaker(deliveries, pieces, resources, bound_seconds, domains).Run();
 }
 
 }  // namespace reshard

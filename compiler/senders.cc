@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "compiler/water_filling.h"
@@ -15,15 +16,19 @@ constexpr std::int64_t kMinPieceBytes = std::int64_t{64} << 10;
 // NICs busy for less than this share of the bound do not bind.
 constexpr double kBindingShare = 0.9;
 constexpr double kBytesPerGB = 1e9;
+// Shares that miss 1 by less than this are whole.
+constexpr double kRoundingShare = 1e-9;
 
 class SenderAssignment {
  public:
   SenderAssignment(const Demand& demand, const Deliveries& deliveries,
-                   const RankResources& resources, double bound_seconds)
+                   const RankResources& resources, double bound_seconds,
+                   const DomainAssignment* domains)
       : demand_(demand),
         deliveries_(deliveries),
         resources_(resources),
         bound_seconds_(bound_seconds),
+        domains_(domains),
         pieces_(deliveries.groups.size()) {}
 
   std::vector<std::vector<Piece>> Run() {
@@ -31,14 +36,16 @@ class SenderAssignment {
     nvlink_load_.assign(resources_.domain.size(), 0.0);
     Split(false, resources_.network_gbps, network_load_);
     Split(true, resources_.nvlink_gbps, nvlink_load_);
+    CountNetworkLoads();
     for (std::size_t d = 0; d < resources_.domains.size(); ++d) {
       if (NeedsExits(resources_.domains[d])) {
         EvenOut(static_cast<DomainIndex>(d));
       }
     }
     for (std::vector<Piece>& pieces : pieces_) {
-      std::stable_sort(pieces.begin(), pieces.end(),
-                       [](const Piece& a, const Piece& b) { return a.exit < b.exit; });
+      std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+        return std::tie(a.star, a.exit) < std::tie(b.star, b.exit);
+      });
     }
     return std::move(pieces_);
   }
@@ -46,23 +53,56 @@ class SenderAssignment {
  private:
   void Split(bool local, const std::vector<double>& rates, std::vector<double>& loads) {
     std::vector<SplitRequest> requests;
-    std::vector<std::pair<std::size_t, ClassIndex>> of;  // group, class
+    struct Part {  // of a class's stream: what a request splits
+      std::size_t group = 0;
+      ClassIndex demand_class = 0;
+      std::int64_t begin = 0;
+      bool star = false;
+    };
+    std::vector<Part> of;
     for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
       const DeliveryGroup& group = deliveries_.groups[g];
       if (group.local != local) continue;
-      for (const GroupClass& c : group.classes) {
+      for (std::size_t i = 0; i < group.classes.size(); ++i) {
+        const GroupClass& c = group.classes[i];
         const std::int64_t bytes = Bytes(c.demand_class);
-        requests.push_back({bytes, Candidates(c, bytes, rates)});
-        of.emplace_back(g, c.demand_class);
+        if (local || domains_ == nullptr) {
+          requests.push_back({bytes, Candidates(c, bytes, rates)});
+          of.push_back({g, c.demand_class, 0, false});
+          continue;
+        }
+        std::int64_t begin = 0;
+        double sum = 0;
+        const std::vector<DomainShare>& shares = domains_->groups[g].of_class[i];
+        double total = 0;
+        for (const DomainShare& share : shares) total += share.tree + share.star;
+        for (std::size_t k = 0; k < shares.size(); ++k) {
+          for (const bool star : {false, true}) {
+            sum += (star ? shares[k].star : shares[k].tree) / total;
+            const std::int64_t end =
+                sum > 1 - kRoundingShare
+                    ? bytes
+                    : std::max(begin,
+                               std::min(bytes, static_cast<std::int64_t>(
+                                                   sum * static_cast<double>(bytes)) /
+                                                   kSplitAlignmentBytes * kSplitAlignmentBytes));
+            if (end == begin) continue;
+            GroupClass there{c.demand_class, InDomain(c.holders, shares[k].domain)};
+            requests.push_back({end - begin, Candidates(there, end - begin, rates)});
+            of.push_back({g, c.demand_class, begin, star});
+            begin = end;
+          }
+        }
       }
     }
     const auto shares = SplitBalanced(requests, rates, loads);
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      std::int64_t at = 0;
+      std::int64_t at = of[i].begin;
       for (std::size_t k = 0; k < shares[i].size(); ++k) {
         if (shares[i][k] == 0) continue;
         const RankIndex rank = requests[i].candidates[k];
-        pieces_[of[i].first].push_back({of[i].second, at, at + shares[i][k], rank, rank});
+        pieces_[of[i].group].push_back(
+            {of[i].demand_class, at, at + shares[i][k], rank, rank, of[i].star});
         at += shares[i][k];
       }
     }
@@ -70,6 +110,14 @@ class SenderAssignment {
 
   std::int64_t Bytes(ClassIndex c) const {
     return demand_.classes[static_cast<std::size_t>(c)].bytes;
+  }
+
+  std::vector<RankIndex> InDomain(const std::vector<RankIndex>& ranks, DomainIndex d) const {
+    std::vector<RankIndex> inside;
+    for (const RankIndex r : ranks) {
+      if (resources_.domain[static_cast<std::size_t>(r)] == d) inside.push_back(r);
+    }
+    return inside;
   }
 
   // Holders with a working link; of a small class only as many as its bytes are worth, different
@@ -91,6 +139,18 @@ class SenderAssignment {
     }
     std::sort(chosen.begin(), chosen.end());
     return chosen;
+  }
+
+  void CountNetworkLoads() {
+    std::fill(network_load_.begin(), network_load_.end(), 0.0);
+    for (std::size_t g = 0; g < pieces_.size(); ++g) {
+      if (deliveries_.groups[g].local) continue;
+      const auto copies = static_cast<double>(deliveries_.groups[g].domains.size());
+      for (const Piece& piece : pieces_[g]) {
+        network_load_[static_cast<std::size_t>(piece.exit)] +=
+            static_cast<double>(piece.size()) * (piece.star ? copies : 1);
+      }
+    }
   }
 
   bool NeedsExits(const DomainResources& domain) const {
@@ -115,41 +175,50 @@ class SenderAssignment {
     const DomainResources& domain = resources_.domains[static_cast<std::size_t>(d)];
     for (std::size_t g = 0; g < pieces_.size(); ++g) {
       if (deliveries_.groups[g].local) continue;
-      std::map<RankIndex, std::int64_t> sent;
-      std::int64_t total = 0;
-      for (const RankIndex r : domain.ranks) sent[r] = 0;
-      for (const Piece& piece : pieces_[g]) {
-        if (resources_.domain[static_cast<std::size_t>(piece.holder)] != d) continue;
-        sent[piece.holder] += piece.size();
-        total += piece.size();
-      }
-      if (total == 0) continue;
-      std::map<RankIndex, std::int64_t> surplus;
-      std::vector<std::pair<RankIndex, std::int64_t>> wanting;
-      std::int64_t given = 0;
-      double rate_sum = 0;
-      for (const RankIndex r : domain.ranks) {
-        rate_sum += resources_.network_gbps[static_cast<std::size_t>(r)];
-        const auto upto =
-            static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / domain.network_gbps) /
-            kSplitAlignmentBytes * kSplitAlignmentBytes;
-        const std::int64_t target = upto - given;
-        given = upto;
-        if (sent[r] > target) surplus[r] = sent[r] - target;
-        if (sent[r] < target) wanting.emplace_back(r, target - sent[r]);
-      }
-      HandOver(d, surplus, wanting, pieces_[g]);
+      for (const bool star : {false, true}) EvenOutGroup(domain, d, star, pieces_[g]);
     }
   }
 
-  void HandOver(DomainIndex d, std::map<RankIndex, std::int64_t>& surplus,
+  void EvenOutGroup(const DomainResources& domain, DomainIndex d, bool star,
+                    std::vector<Piece>& pieces) {
+    const auto mine = [&](const Piece& piece) {
+      return piece.star == star && resources_.domain[static_cast<std::size_t>(piece.holder)] == d;
+    };
+    std::map<RankIndex, std::int64_t> sent;
+    std::int64_t total = 0;
+    for (const RankIndex r : domain.ranks) sent[r] = 0;
+    for (const Piece& piece : pieces) {
+      if (!mine(piece)) continue;
+      sent[piece.holder] += piece.size();
+      total += piece.size();
+    }
+    if (total == 0) return;
+    std::map<RankIndex, std::int64_t> surplus;
+    std::vector<std::pair<RankIndex, std::int64_t>> wanting;
+    std::int64_t given = 0;
+    double rate_sum = 0;
+    for (const RankIndex r : domain.ranks) {
+      rate_sum += resources_.network_gbps[static_cast<std::size_t>(r)];
+      const auto upto =
+          static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / domain.network_gbps) /
+          kSplitAlignmentBytes * kSplitAlignmentBytes;
+      const std::int64_t target = upto - given;
+      given = upto;
+      if (sent[r] > target) surplus[r] = sent[r] - target;
+      if (sent[r] < target) wanting.emplace_back(r, target - sent[r]);
+    }
+    HandOver(mine, surplus, wanting, pieces);
+  }
+
+  template <typename Selector>
+  void HandOver(const Selector& mine, std::map<RankIndex, std::int64_t>& surplus,
                 const std::vector<std::pair<RankIndex, std::int64_t>>& wanting,
                 std::vector<Piece>& pieces) {
     std::size_t next = 0;
     std::int64_t room = wanting.empty() ? 0 : wanting[0].second;
     std::vector<Piece> result;
     for (Piece piece : pieces) {
-      if (resources_.domain[static_cast<std::size_t>(piece.holder)] != d) {
+      if (!mine(piece)) {
         result.push_back(piece);
         continue;
       }
@@ -160,7 +229,7 @@ class SenderAssignment {
         if (moved < piece.size()) moved = moved / kSplitAlignmentBytes * kSplitAlignmentBytes;
         if (moved > 0) {
           result.push_back({piece.demand_class, piece.begin, piece.begin + moved, piece.holder,
-                            wanting[next].first});
+                            wanting[next].first, piece.star});
           piece.begin += moved;
           left -= moved;
           room -= moved;
@@ -181,17 +250,18 @@ class SenderAssignment {
   const Deliveries& deliveries_;
   const RankResources& resources_;
   double bound_seconds_;
+  const DomainAssignment* domains_;
   std::vector<std::vector<Piece>> pieces_;
-  std::vector<double> network_load_;  // GB/s-free: bytes per rank
+  std::vector<double> network_load_;  // bytes per rank
   std::vector<double> nvlink_load_;
 };
 
 }  // namespace
 
 std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Deliveries& deliveries,
-                                              const RankResources& resources,
-                                              double bound_seconds) {
-  return SenderAssignment(demand, deliveries, resources, bound_seconds).Run();
+                                              const RankResources& resources, double bound_seconds,
+                                              const DomainAssignment* domains) {
+  return SenderAssignment(demand, deliveries, resources, bound_seconds, domains).Run();
 }
 
 }  // namespace reshard

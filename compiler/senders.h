@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/delivery_groups.h"
+#include "compiler/domain_assignment.h"
 #include "compiler/rank_resources.h"
 
 namespace reshard {
@@ -18,15 +19,19 @@ struct Piece {
   std::int64_t end = 0;
   RankIndex holder = 0;
   RankIndex exit = 0;
+  bool star =
+      false;  // the sender serves every receiving domain itself; else one, which passes it on
   std::int64_t size() const { return end - begin; }
 };
 
 // Result[g]: the pieces of group g, together each byte of its classes once, ordered by exit, so
-// that what one NIC sends lies together.
+// that what one NIC sends lies together; star pieces come last.
 //
 // `bound_seconds` is the lower bound of the refit: bytes take an exit hop only in a domain whose
-// fullest NIC would else be busy for nearly that long.
+// fullest NIC would else be busy for nearly that long. `domains` fixes what each domain sends;
+// without it the classes are dealt out such that NICs are level.
 std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Deliveries& deliveries,
-                                              const RankResources& resources, double bound_seconds);
+                                              const RankResources& resources, double bound_seconds,
+                                              const DomainAssignment* domains = nullptr);
 
 }  // namespace reshard
