@@ -12,7 +12,8 @@ fi
 if (($# > 0)); then
   files=("$@")
 else
-  mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' '*.cu' '*.cuh')
+  mapfile -t files < <(find foundation topology schedules compiler simulator kernels runtime tools tests \
+    -type f \( -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) | LC_ALL=C sort)
 fi
 
 clang-format-16 --dry-run --Werror "${files[@]}"
@@ -29,8 +30,6 @@ for file in "${files[@]}"; do
     sources+=("$file")
   fi
 done
-# The build is g++'s; clang does not know all of its warnings.
 printf '%s\0' "${sources[@]}" |
-  xargs -0 --max-args=4 --max-procs="$(nproc)" clang-tidy-16 -p build/release --quiet \
-    --extra-arg=-Wno-unknown-warning-option
+  xargs -0 --max-args=4 --max-procs="$(nproc)" clang-tidy-16 -p build/release --quiet
 echo "clang-tidy: ${#sources[@]} files clean"
