@@ -21,7 +21,7 @@ constexpr double kStarCost = 1e-7;
 struct Traffic {
   std::size_t group = 0;
   std::vector<DomainIndex> holders;
-  double gigabytes = 0;
+  double bytes = 0;                  // as a share of all
   std::vector<std::size_t> classes;  // positions in the group
 };
 
@@ -56,15 +56,18 @@ class DomainProgram {
         }
         Traffic& type = types[{holders.begin(), holders.end()}];
         const auto c = static_cast<std::size_t>(group.classes[i].demand_class);
-        type.gigabytes += static_cast<double>(demand_.classes[c].bytes) / kBytesPerGB;
+        type.bytes += static_cast<double>(demand_.classes[c].bytes) / kBytesPerGB;
         type.classes.push_back(i);
       }
       for (auto& [holders, type] : types) {
         type.group = g;
         type.holders = holders;
+        total_gigabytes_ += type.bytes;
         traffic_.push_back(std::move(type));
       }
     }
+    // Shares of all bytes, since the solver's tolerances are absolute and jobs may be small.
+    for (Traffic& type : traffic_) type.bytes /= total_gigabytes_;
   }
 
   double Rate(DomainIndex d) const {
@@ -94,7 +97,7 @@ class DomainProgram {
     std::vector<double> received(domains, 0.0);
     for (const Traffic& type : traffic_) {
       for (const GroupDomain& domain : deliveries_.groups[type.group].domains) {
-        received[static_cast<std::size_t>(domain.domain)] += type.gigabytes;
+        received[static_cast<std::size_t>(domain.domain)] += type.bytes;
       }
     }
     time_ = program_.AddVariable(1.0);
@@ -113,7 +116,7 @@ class DomainProgram {
   void AddTraffic(const Traffic& type) {
     const DeliveryGroup& group = deliveries_.groups[type.group];
     const auto copies = static_cast<double>(group.domains.size());
-    const std::int32_t all = program_.AddRow(type.gigabytes, type.gigabytes);
+    const std::int32_t all = program_.AddRow(type.bytes, type.bytes);
     const std::int32_t enter = program_.AddRow(0, 0);
     Variables variables;
     const auto egress = [this](DomainIndex d) { return egress_[static_cast<std::size_t>(d)]; };
@@ -154,7 +157,7 @@ class DomainProgram {
       return std::max(0.0, solution.variables[static_cast<std::size_t>(variable)]);
     };
     DomainAssignment assignment;
-    assignment.seconds = value(time_);
+    assignment.seconds = value(time_) * total_gigabytes_;
     assignment.groups.resize(deliveries_.groups.size());
     std::vector<std::map<DomainIndex, double>> entries(deliveries_.groups.size());
     for (std::size_t k = 0; k < traffic_.size(); ++k) {
@@ -162,8 +165,8 @@ class DomainProgram {
       std::vector<DomainShare> shares;
       for (std::size_t i = 0; i < type.holders.size(); ++i) {
         const double star =
-            i < variables_[k].star.size() ? value(variables_[k].star[i]) / type.gigabytes : 0;
-        shares.push_back({type.holders[i], value(variables_[k].tree[i]) / type.gigabytes, star});
+            i < variables_[k].star.size() ? value(variables_[k].star[i]) / type.bytes : 0;
+        shares.push_back({type.holders[i], value(variables_[k].tree[i]) / type.bytes, star});
       }
       GroupAssignment& group = assignment.groups[type.group];
       group.of_class.resize(deliveries_.groups[type.group].classes.size());
@@ -202,6 +205,7 @@ class DomainProgram {
   const Demand& demand_;
   const RankResources& resources_;
   bool helpers_ = true;
+  double total_gigabytes_ = 0;
   std::vector<Traffic> traffic_;
   LinearProgram program_;
   std::int32_t time_ = 0;

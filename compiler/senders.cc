@@ -15,6 +15,8 @@ namespace {
 constexpr std::int64_t kMinPieceBytes = std::int64_t{64} << 10;
 // NICs busy for less than this share of the bound do not bind.
 constexpr double kBindingShare = 0.9;
+// Of a class; less is the solver's rounding.
+constexpr double kLeastAssigned = 0.5;
 constexpr double kBytesPerGB = 1e9;
 // Shares that miss 1 by less than this are whole.
 constexpr double kRoundingShare = 1e-9;
@@ -66,7 +68,7 @@ class SenderAssignment {
       for (std::size_t i = 0; i < group.classes.size(); ++i) {
         const GroupClass& c = group.classes[i];
         const std::int64_t bytes = Bytes(c.demand_class);
-        if (local || domains_ == nullptr) {
+        if (local || !IsAssigned(g, i)) {
           requests.push_back({bytes, Candidates(c, bytes, rates)});
           of.push_back({g, c.demand_class, 0, false});
           continue;
@@ -106,6 +108,17 @@ class SenderAssignment {
         at += shares[i][k];
       }
     }
+  }
+
+  // Whether the assignment deals out class `i` of group `g`: bytes below the solver's tolerance
+  // come out of it as nothing.
+  bool IsAssigned(std::size_t g, std::size_t i) const {
+    if (domains_ == nullptr) return false;
+    double total = 0;
+    for (const DomainShare& share : domains_->groups[g].of_class[i]) {
+      total += share.tree + share.star;
+    }
+    return total > kLeastAssigned;
   }
 
   std::int64_t Bytes(ClassIndex c) const {
