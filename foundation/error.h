@@ -25,12 +25,17 @@ struct Error {
   std::string remedy;  // what to do, imperative, without a full stop; may be empty
 };
 
-// One line: "place: reason; remedy".
+// One line: "place: reason; remedy". Names from input may hold line breaks or terminal escapes;
+// each control character becomes '?'.
 inline std::string ToString(const Error& error) {
   std::string line = error.place;
   if (!line.empty()) line += ": ";
   line += error.reason;
   if (!error.remedy.empty()) line += "; " + error.remedy;
+  for (char& character : line) {
+    const auto code = static_cast<unsigned char>(character);
+    if (code < 0x20 || code == 0x7f) character = '?';
+  }
   return line;
 }
 

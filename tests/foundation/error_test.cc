@@ -16,6 +16,11 @@ TEST(ErrorTest, EmptyPartsLeaveNoPunctuation) {
             "round 7: peer 3 is gone");
 }
 
+TEST(ErrorTest, NamesFromInputCannotBreakTheLine) {
+  EXPECT_EQ(ToString(Error{Fault::kInput, "a\nb", "field '\x1b[31m\x7f' is \xc3\xa9", "x\r"}),
+            "a?b: field '?[31m?' is \xc3\xa9; x?");
+}
+
 TEST(ErrorTest, FaultsAreExitStatuses) {
   EXPECT_EQ(static_cast<int>(InputError("", "").value().fault), 1);
   EXPECT_EQ(static_cast<int>(Fault::kUsage), 2);

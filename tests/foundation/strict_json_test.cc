@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "foundation/json_writer.h"
@@ -123,6 +124,42 @@ TEST(ParseJsonTest, LongBadTokensAreQuotedShort) {
   EXPECT_LT(
       Outcome("{\"" + std::string(1000, 'k') + "\":1,\"" + std::string(1000, 'k') + "\":1}").size(),
       300u);
+}
+
+// Damage of any kind ends in a value or an error, and a value has one canonical text.
+TEST(ParseJsonTest, SurvivesRandomDamage) {
+  constexpr std::string_view kWhole =
+      R"({"a": [1, -2.5e3, 9223372036854775807, true], "b\u00e9": {"c": null, "": "x\\\"y"}})";
+  std::random_device device;
+  const std::uint64_t seed = device();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  int accepted = 0;
+  for (int i = 0; i < 30000; ++i) {
+    std::string text(kWhole);
+    for (std::uint64_t change = random() % 4; change > 0; --change) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.insert(at, 1, "[]{}\",:0eE.-\\"[random() % 14]);
+          break;
+        case 2:
+          text.erase(at, 1 + random() % 3);
+          break;
+        default:
+          text.resize(at);
+      }
+      if (text.empty()) break;
+    }
+    const std::string outcome = Outcome(text);
+    if (outcome.starts_with("job.json: ")) continue;
+    ++accepted;
+    ASSERT_EQ(Outcome(outcome), outcome) << text;
+  }
+  EXPECT_GT(accepted, 1000);  // a quarter of the texts are whole
 }
 
 TEST(ReadJsonFileTest, ReadsAFileAndNamesIt) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+#include <string>
+
 #include "tests/topology/read_text.h"
 
 namespace reshard {
@@ -222,6 +225,34 @@ TEST(ReadClusterTest, RefusesBadOverrides) {
             "cluster.json: overrides.0.dead: expected a boolean, got an integer");
   EXPECT_EQ(refused(R"({"nic": 1, "GBps": -2})"),
             "cluster.json: overrides.0.GBps: must be at least 0, got -2");
+}
+
+// A number, name or bracket changed anywhere ends in a cluster or in one line that names the file.
+TEST(ReadClusterTest, SurvivesRandomDamage) {
+  std::random_device device;
+  const std::uint64_t seed = device();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  int accepted = 0;
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text(kExample);
+    const std::size_t at = random() % text.size();
+    text[at] = "0123456789-.,:{}[]\"abefgpu"[random() % 25];
+    const Result<Cluster> cluster = ClusterFromText(text);
+    if (cluster) {
+      ++accepted;
+      ASSERT_EQ(cluster->gpus.size(), static_cast<std::size_t>(cluster->domains.back().first_gpu +
+                                                               cluster->domains.back().gpu_count));
+      continue;
+    }
+    ++refused;
+    const std::string error = ToString(cluster.error());
+    ASSERT_TRUE(error.starts_with("cluster.json: ")) << error;
+    ASSERT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+  EXPECT_GT(accepted, 10);
+  EXPECT_GT(refused, 10);
 }
 
 }  // namespace
