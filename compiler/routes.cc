@@ -153,6 +153,7 @@ class RouteMaker {
     for (const RankIndex r : group.domains[d].receivers) {
       if (rates[static_cast<std::size_t>(r)] > 0) able.push_back(r);
     }
+    if (able.empty() && !group.local) able = EntriesBeside(group.domains[d].domain);
     if (able.empty()) able = group.domains[d].receivers;
     const auto count = static_cast<std::int64_t>(able.size());
     const std::int64_t worth = std::max<std::int64_t>(
@@ -165,6 +166,19 @@ class RouteMaker {
     }
     std::sort(chosen.begin(), chosen.end());
     return chosen;
+  }
+
+  // Ranks that can take in over the network what receivers without a NIC at work need, and pass it
+  // on over NVLink.
+  std::vector<RankIndex> EntriesBeside(DomainIndex d) const {
+    std::vector<RankIndex> entries;
+    for (const RankIndex r : resources_.domains[static_cast<std::size_t>(d)].ranks) {
+      if (resources_.network_gbps[static_cast<std::size_t>(r)] > 0 &&
+          resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0) {
+        entries.push_back(r);
+      }
+    }
+    return entries;
   }
 
   // What each domain's NICs can send besides what its holders send at first hand.

@@ -44,6 +44,7 @@ class SenderAssignment {
         EvenOut(static_cast<DomainIndex>(d));
       }
     }
+    LeaveOverWorkingNics();
     for (std::vector<Piece>& pieces : pieces_) {
       std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
         return std::tie(a.star, a.exit) < std::tie(b.star, b.exit);
@@ -180,6 +181,35 @@ class SenderAssignment {
     }
     const double mean = total / domain.network_gbps;
     return fullest > 1.0001 * mean && fullest / kBytesPerGB > kBindingShare * bound_seconds_;
+  }
+
+  bool HasNvlink(RankIndex r) const {
+    return resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0;
+  }
+
+  // What is left with ranks that have no NIC at work, because it is too little for anything to bind
+  // or for a cut, leaves over the emptiest NIC of the domain.
+  void LeaveOverWorkingNics() {
+    const auto rate = [this](RankIndex r) {
+      return resources_.network_gbps[static_cast<std::size_t>(r)];
+    };
+    const auto time = [&](RankIndex r) {
+      return network_load_[static_cast<std::size_t>(r)] / rate(r);
+    };
+    CountNetworkLoads();
+    for (std::size_t g = 0; g < pieces_.size(); ++g) {
+      if (deliveries_.groups[g].local) continue;
+      for (Piece& piece : pieces_[g]) {
+        if (rate(piece.exit) > 0) continue;
+        const auto domain =
+            static_cast<std::size_t>(resources_.domain[static_cast<std::size_t>(piece.holder)]);
+        for (const RankIndex r : resources_.domains[domain].ranks) {
+          if (rate(r) <= 0 || !HasNvlink(r)) continue;
+          if (rate(piece.exit) <= 0 || time(r) < time(piece.exit)) piece.exit = r;
+        }
+        network_load_[static_cast<std::size_t>(piece.exit)] += static_cast<double>(piece.size());
+      }
+    }
   }
 
   // Every NIC of the domain sends its share of every group: a rank that would send more of a group
