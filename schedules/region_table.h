@@ -35,6 +35,11 @@ class RegionTable {
     pool_.insert(pool_.end(), region.extent.begin(), region.extent.end());
     pool_.insert(pool_.end(), region.stride.begin(), region.stride.end());
   }
+  // Makes room for as many regions of as many dims as `other` has.
+  void Reserve(const RegionTable& other) {
+    rows_.reserve(other.rows_.size());
+    pool_.reserve(other.pool_.size());
+  }
   std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
   bool empty() const { return rows_.empty(); }
   Region operator[](std::int64_t index) const {
