@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -16,20 +17,39 @@
 namespace reshard {
 namespace {
 
-// Names in files and on command lines may hold line breaks and escape sequences; the error stays
-// one line and leaves the terminal alone.
-std::string OneLine(std::string line) {
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+// Bytes of the UTF-8 character that `text` begins with; 0 if it begins with none.
+std::size_t CharacterBytes(std::string_view text) {
+  const auto byte = [text](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const std::size_t bytes = byte(0) < 0x80                      ? 1
+                            : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
+                            : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
+                            : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
+                                                                : 0;
+  if (bytes == 0 || bytes > text.size()) return 0;
+  for (std::size_t index = 1; index < bytes; ++index) {
+    if ((byte(index) & 0xC0) != 0x80) return 0;
   }
-  return line;
+  return bytes;
+}
+
+// Names of files and what a broken file is quoted with need not be text; terminals and programs
+// that read the line expect it.
+std::string WithoutBrokenCharacters(std::string_view line) {
+  std::string text;
+  while (!line.empty()) {
+    const std::size_t bytes = CharacterBytes(line);
+    text += bytes > 0 ? line.substr(0, bytes) : "\uFFFD";
+    line.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return text;
 }
 
 void PrintError(std::string_view program, const Error& error) {
   const char* no_color = std::getenv("NO_COLOR");  // https://no-color.org
   const bool colour = isatty(STDERR_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
-  const std::string line = fmt::format("{}: {}error:{} {}\n", program, colour ? "\x1b[1;31m" : "",
-                                       colour ? "\x1b[0m" : "", OneLine(ToString(error)));
+  const std::string line =
+      fmt::format("{}: {}error:{} {}\n", program, colour ? "\x1b[1;31m" : "",
+                  colour ? "\x1b[0m" : "", WithoutBrokenCharacters(ToString(error)));
   std::fputs(line.c_str(), stderr);
 }
 
@@ -69,7 +89,7 @@ CommandLine::CommandLine(std::string_view program, std::string_view purpose,
   parser_->program = program;
   parser_->app.name(std::string(program));
   parser_->app.description(std::string(purpose));
-  parser_->app.footer("\nExample:\n" + std::string(example));
+  parser_->app.footer("Example:\n" + std::string(example));
   parser_->app.get_formatter()->column_width(34);
   parser_->app.get_formatter()->label("REQUIRED", "(required)");
 }
@@ -111,11 +131,12 @@ void CommandLine::AddOption(std::string_view names, std::string_view placeholder
       ->type_name(std::string(placeholder));
 }
 
-void CommandLine::AddChoice(std::string_view names, const std::vector<std::string>& choices,
-                            std::string& value, std::string_view meaning) {
+void CommandLine::AddChoice(std::string_view names, std::string_view placeholder,
+                            const std::vector<std::string>& choices, std::string& value,
+                            std::string_view meaning) {
   parser_->app.add_option(std::string(names), value, std::string(meaning))
       ->check(CLI::IsMember(choices))
-      ->type_name("");
+      ->type_name(std::string(placeholder));
 }
 
 void CommandLine::AddRepeated(std::string_view names, std::string_view placeholder,

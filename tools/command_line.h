@@ -37,8 +37,9 @@ class CommandLine {
   void AddOption(std::string_view names, std::string_view placeholder,
                  std::optional<std::int64_t>& value, std::string_view meaning);
   // One of `choices`.
-  void AddChoice(std::string_view names, const std::vector<std::string>& choices,
-                 std::string& value, std::string_view meaning);
+  void AddChoice(std::string_view names, std::string_view placeholder,
+                 const std::vector<std::string>& choices, std::string& value,
+                 std::string_view meaning);
   // May be given any number of times.
   void AddRepeated(std::string_view names, std::string_view placeholder,
                    std::vector<std::string>& values, std::string_view meaning);

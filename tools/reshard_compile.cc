@@ -49,7 +49,7 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   CommandLine command_line(kProgram, kPurpose, kExample);
   command_line.AddPositional("JOB", arguments.job, "the job (JSON)");
   command_line.AddRequiredOption("-o,--output", "PLAN", arguments.output, "the plan to write");
-  command_line.AddChoice("--planner", planners, arguments.planner,
+  command_line.AddChoice("--planner", "NAME", planners, arguments.planner,
                          "the planner, instead of the one the job names");
   command_line.AddRepeated("--set", "PATH=VALUE", arguments.settings,
                            "edit a field of the job before it is understood");

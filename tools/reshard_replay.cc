@@ -54,7 +54,7 @@ struct Report {
 Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   CommandLine command_line(kProgram, kPurpose, kExample);
   command_line.AddPositional("PLAN", arguments.plan, "the plan");
-  command_line.AddChoice("--backend", {"host"}, arguments.backend,
+  command_line.AddChoice("--backend", "NAME", {"host"}, arguments.backend,
                          "what carries the bytes; host: memory of this process");
   command_line.AddOption("--refits", "N", arguments.refits, "how often to replay (1)");
   command_line.AddFlag("--check", arguments.check,

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
 #include "tools/quantities.h"
+#include "tools/resource_summary.h"
 #include "tools/stopwatch.h"
 #include "tools/text_table.h"
 
@@ -32,8 +31,9 @@ constexpr std::string_view kProgram = "reshard-simulate";
 constexpr std::string_view kPurpose =
     "Predicts how long a plan takes and what keeps its resources busy. A job is compiled first, in "
     "memory.";
-constexpr std::string_view kExample = "  reshard-simulate tiny-moe.reshard";
-constexpr std::size_t kBusiestShown = 8;
+constexpr std::string_view kExample =
+    "  reshard-simulate tiny-moe.reshard\n"
+    "  reshard-simulate schedules/reference/tiny-moe.job.json --json";
 
 struct Arguments {
   std::string input;
@@ -122,20 +122,9 @@ void PrintTables(const PlanSummary& summary, const SimulationResult& result, dou
   table.AddRow({"commit", Duration(commit_seconds) + " more, after the refit"});
   table.AddRow({"spent", Duration(simulate_seconds)});
 
-  std::vector<ResourceUse> busiest = result.resources;
-  std::stable_sort(busiest.begin(), busiest.end(),
-                   [](const ResourceUse& a, const ResourceUse& b) { return a.busy > b.busy; });
-  busiest.resize(std::min(busiest.size(), kBusiestShown));
-  TextTable uses({{"busiest", Alignment::kLeft},
-                  {"GB/s", Alignment::kRight},
-                  {"carries", Alignment::kRight},
-                  {"busy", Alignment::kRight}});
-  for (const ResourceUse& use : busiest) {
-    uses.AddRow({use.name, fmt::format("{:.4g}", use.rate_gbps), DataAmount(use.bytes),
-                 Percentage(use.busy)});
-  }
+  const TextTable resources = ResourceTable(ResourceKinds(result.resources));
   Print(table.Text());
-  if (!uses.empty()) Print("\n" + uses.Text());
+  if (!resources.empty()) Print("\n" + resources.Text());
 }
 
 Result<void> Run(int argc, char** argv) {

@@ -31,7 +31,7 @@ Result<bool> Parse(const std::vector<const char*>& words, Arguments& arguments) 
   CommandLine command_line("reshard-test", "tests", "  reshard-test job.json -o plan.reshard");
   command_line.AddPositional("JOB", arguments.job, "the job");
   command_line.AddRequiredOption("-o,--output", "PLAN", arguments.output, "the plan");
-  command_line.AddChoice("--view", {"cluster", "class"}, arguments.view, "what to show");
+  command_line.AddChoice("--view", "VIEW", {"cluster", "class"}, arguments.view, "what to show");
   command_line.AddRepeated("--set", "PATH=VALUE", arguments.settings, "an edit");
   command_line.AddOption("--rank", "R", arguments.rank, "a rank");
   command_line.AddFlag("--json", arguments.json, "one object");
@@ -121,10 +121,11 @@ TEST(RunCommand, TurnsEachFaultIntoItsExitStatusAndOneLine) {
   for (int status = 1; status <= 4; ++status) {
     const Ended ended = RunToEnd([&]() -> Result<void> {
       return tl::unexpected<Error>(Error{faults[static_cast<std::size_t>(status - 1)], "job.json",
-                                         "bad\nname\x1b[2J", "mend it"});
+                                         "bad\xFFname \xC3\xBC \xE2\x82", "mend it"});
     });
     EXPECT_EQ(ended.status, status);
-    EXPECT_EQ(ended.message, "reshard-test: error: job.json: bad name [2J; mend it\n");
+    EXPECT_EQ(ended.message,
+              "reshard-test: error: job.json: bad\uFFFDname \u00FC \uFFFD\uFFFD; mend it\n");
   }
 }
 

@@ -10,7 +10,8 @@ A transcript is text:
     ! output          what it prints on standard error
     [exit N]          its exit status, where that is not 0
 
-The working directory is empty but for `schedules`, a link to the reference jobs. Times that depend on
+Empty lines before a command, a comment or a file are for the eye. The working directory is empty but for
+`schedules` and `simulator`, links into the source tree. Times that depend on
 the machine are masked. Every command is also held to what all commands promise: one that fails prints
 one line on standard error, nothing on standard output, and leaves no file behind.
 
@@ -65,20 +66,25 @@ def run(command, folder, programs):
 
 def replay(text, folder, programs, source):
     """The transcript as it is now, and what no transcript may show."""
-    os.symlink(source / "schedules", pathlib.Path(folder, "schedules"))
+    for name in ("schedules", "simulator"):
+        os.symlink(source / name, pathlib.Path(folder, name))
     now, faults = [], []
-    lines = iter(text.splitlines())
-    for line in lines:
+    lines = text.splitlines()
+    while lines:
+        line = lines.pop(0)
         if line.startswith("=== "):
             contents = list(itertools.takewhile(lambda inner: inner != "===", lines))
+            del lines[:len(contents) + 1]
             pathlib.Path(folder, line[4:]).write_text("\n".join(contents) + "\n")
             now += [line, *contents, "==="]
         elif line.startswith("$ "):
             printed, broken = run(line[2:], folder, programs)
             now += [line, *printed]
             faults += [f"{line[2:]}: {fault}" for fault in broken]
-        elif not line or line.startswith("#"):
+        elif line.startswith("#"):
             now.append(line)
+        elif not line and (not lines or lines[0].startswith(("$ ", "#", "=== "))):
+            now.append(line)  # any other empty line is a command's
     return "\n".join(now) + "\n", faults
 
 

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The README keeps its word: its example job compiles, and --json prints the fields it lists.
+
+    readme_test.py --programs build/release/bin --source .
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+
+class Readme(unittest.TestCase):
+    programs = None
+    source = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.text = (self.source / "README.md").read_text()
+        for name, contents in re.findall(r"^```json (\S+)\n(.*?)^```", self.text, re.M | re.S):
+            (self.folder / name).write_text(contents)
+
+    def run_json(self, *words):
+        done = subprocess.run([self.programs / words[0], *words[1:], "--json"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def listed_fields(self, command):
+        """The fields that the table of the README says `command` prints."""
+        table = self.text.split("### Fields of --json")[1].split("\n## ")[0]
+        fields = []
+        for line in table.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if len(cells) == 3 and command in cells[2].split(", "):
+                fields += re.findall(r"`(\w+)`", cells[0])
+        return fields
+
+    def assert_fields(self, command, printed):
+        self.assertEqual(sorted(printed), sorted(self.listed_fields(command)), command)
+
+    def test_example_compiles_and_fields_are_those_listed(self):
+        compiled = self.run_json("reshard-compile", "job.json", "-o", "plan.reshard")
+        self.assert_fields("compile", compiled)
+        verified = self.run_json("reshard-verify", "plan.reshard", "--job", "job.json")
+        self.assert_fields("verify", verified)
+        simulated = self.run_json("reshard-simulate", "plan.reshard")
+        self.assert_fields("simulate", simulated)
+        self.assertEqual(compiled["predictedSeconds"], simulated["predictedSeconds"])
+        self.assertEqual(compiled["commitSeconds"], simulated["commitSeconds"])
+        for name in ("bytes", "digest", "gap", "stagingBytesMax", "opsPerGroupMax", "peersMax"):
+            self.assertEqual(compiled[name], verified[name], name)
+            self.assertEqual(compiled[name], simulated[name], name)
+        self.assertEqual(compiled["fileBytes"], (self.folder / "plan.reshard").stat().st_size)
+
+    def test_example_moves_what_its_shapes_say(self):
+        # 1024x512 + 2 of 256x512 + 512x1024 + 512 elements of 2 bytes; two replicas of the engine,
+        # each of whose 4 ranks holds its quarter but for the norm, which all 8 ranks hold.
+        cut = 2 * (1024 * 512 + 2 * 256 * 512 + 512 * 1024)
+        norm = 2 * 512
+        compiled = self.run_json("reshard-compile", "job.json", "-o", "plan.reshard")
+        self.assertEqual(compiled["logicalBytes"], cut + norm)
+        self.assertEqual(compiled["bytes"], 2 * cut + 8 * norm)
+        self.assertEqual(compiled["tensors"], 5)
+
+    def test_formatting_and_order_of_names_do_not_count(self):
+        self.run_json("reshard-compile", "job.json", "-o", "first.reshard")
+        for path in self.folder.glob("*.json"):
+            value = json.loads(path.read_text())
+            path.write_text(json.dumps(dict(reversed(value.items())), indent=1))
+        self.run_json("reshard-compile", "job.json", "-o", "second.reshard")
+        self.assertEqual((self.folder / "first.reshard").read_bytes(),
+                         (self.folder / "second.reshard").read_bytes())
+
+    def test_every_program_is_described(self):
+        for program in sorted(self.programs.glob("reshard-*")):
+            self.assertIn(f"| `{program.name} ", self.text, program.name)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", required=True, type=pathlib.Path)
+    parser.add_argument("--source", required=True, type=pathlib.Path)
+    arguments, rest = parser.parse_known_args()
+    Readme.programs = arguments.programs.resolve()
+    Readme.source = arguments.source.resolve()
+    unittest.main(argv=["readme_test", *rest])
