@@ -48,6 +48,8 @@ class BoundCalculator {
  private:
   void AddUp() {
     const std::size_t ranks = job_.ranks.size();
+    one_domain_ = std::ranges::all_of(
+        job_.ranks, [this](const Rank& rank) { return rank.domain == job_.ranks[0].domain; });
     gpu_bytes_.assign(ranks, 0);
     only_holder_bytes_.assign(ranks, 0);
     domain_copies_.assign(cluster_.domains.size(), 0);
@@ -97,6 +99,8 @@ class BoundCalculator {
   const DomainResources& Of(DomainIndex d) const {
     return resources_.domains[static_cast<std::size_t>(d)];
   }
+  // NICs carry nothing inside a domain: in a job inside one they do not help.
+  double NicRate(double gbps) const { return one_domain_ ? 0 : gbps; }
   static double Seconds(double bytes, double gbps) {
     return gbps > 0 ? bytes / (gbps * kBytesPerGB) : 0;
   }
@@ -105,7 +109,7 @@ class BoundCalculator {
   BoundWitness GpuIngress() const {
     BoundWitness best;
     for (std::size_t r = 0; r < gpu_bytes_.size(); ++r) {
-      const double rate = resources_.nvlink_gbps[r] + resources_.network_peak_gbps[r];
+      const double rate = resources_.nvlink_gbps[r] + NicRate(resources_.network_peak_gbps[r]);
       const double seconds = Seconds(gpu_bytes_[r], rate);
       if (seconds > best.seconds) {
         best = {seconds, "LB1",
@@ -248,7 +252,7 @@ class BoundCalculator {
   BoundWitness GpuEgress() const {
     BoundWitness best;
     for (std::size_t r = 0; r < only_holder_bytes_.size(); ++r) {
-      const double rate = resources_.nvlink_gbps[r] + resources_.network_peak_gbps[r];
+      const double rate = resources_.nvlink_gbps[r] + NicRate(resources_.network_peak_gbps[r]);
       const double seconds = Seconds(only_holder_bytes_[r], rate);
       if (seconds > best.seconds) {
         best = {seconds, "LB3g",
@@ -268,7 +272,7 @@ class BoundCalculator {
     }
     BoundWitness best;
     for (std::size_t d = 0; d < rate.size(); ++d) {
-      const double total = rate[d] + resources_.domains[d].network_gbps;
+      const double total = rate[d] + NicRate(resources_.domains[d].network_gbps);
       const double seconds = Seconds(domain_copies_[d], total);
       if (seconds > best.seconds) {
         best = {seconds, "LB5",
@@ -294,6 +298,7 @@ class BoundCalculator {
   const Demand& demand_;
   const Cluster& cluster_;
   const RankResources& resources_;
+  bool one_domain_ = false;
   std::vector<double> gpu_bytes_;
   std::vector<double> only_holder_bytes_;
   std::vector<double> domain_copies_;

@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kMinChunkBytes = std::int64_t{4} << 10;
 // Two instances of every slot: one is filled while the other is read.
 constexpr std::int32_t kSlotDepth = 2;
+// The rounds that share the columns of one chunk.
+constexpr std::int32_t kSmallRounds = 4;
 
 // One hop of one column.
 struct Hop {
@@ -41,12 +43,14 @@ class Lowering {
            const std::vector<RoundShape>& shapes, Plan& plan)
       : deliveries_(deliveries), routes_(routes), phases_(phases), shapes_(shapes), plan_(plan) {}
 
-  void Run() {
+  LoweringSummary Run() {
     plan_.profiles.clear();
     plan_.columns.clear();
     plan_.transfers.clear();
     plan_.schedules.assign(plan_.job.ranks.size(), {});
     plan_.round_count = 0;
+    last_staging_.assign(plan_.job.ranks.size(), 0);
+    earlier_staging_.assign(plan_.job.ranks.size(), 0);
     MakeHops();
     MakeLinks();
     ArrangeReceiveSlots();
@@ -59,6 +63,7 @@ class Lowering {
     MakeLocalMoves();
     MakeWaits();
     CountRounds();
+    return summary_;
   }
 
  private:
@@ -240,7 +245,8 @@ class Lowering {
       const RoundIndex rounds = shapes_[p].rounds() - shift_[c];
       if (rounds > 1 && (column.end - column.begin) / rounds < kMinChunkBytes) {
         profile = ProfileFor(phase, shapes_[p].rounds() - 1);
-        start += small_of_phase[p]++ % std::max(1, shapes_[p].full - shift_[c]);
+        // In the first rounds, so that all later ones are alike.
+        start += small_of_phase[p]++ % std::clamp(shapes_[p].full - shift_[c], 1, kSmallRounds);
       } else {
         profile = ProfileFor(phase, shift_[c]);
       }
@@ -259,7 +265,7 @@ class Lowering {
     return std::ranges::binary_search(plan_.demand.Needers(record), rank);
   }
 
-  SlotIndex AddSlot(RankIndex rank, Slot slot) {
+  SlotIndex AddSlot(RankIndex rank, std::int32_t phase, Slot slot) {
     RankSchedule& schedule = plan_.schedules[static_cast<std::size_t>(rank)];
     slot.offset = schedule.slots.empty()
                       ? 0
@@ -267,6 +273,12 @@ class Lowering {
                             schedule.slots.back().capacity * schedule.slots.back().depth;
     slot.depth = kSlotDepth;
     slot.capacity = Capacity(slot);
+    const bool last = static_cast<std::size_t>(phase) + 1 == phases_.bytes.size();
+    std::int64_t& staging =
+        (last ? last_staging_ : earlier_staging_)[static_cast<std::size_t>(rank)];
+    std::int64_t& most = last ? summary_.last_phase_staging_bytes : summary_.earlier_staging_bytes;
+    staging += slot.capacity * slot.depth;
+    most = std::max(most, staging);
     schedule.slots.push_back(std::move(slot));
     return static_cast<SlotIndex>(schedule.slots.size()) - 1;
   }
@@ -310,7 +322,8 @@ class Lowering {
           slot.items.push_back(item);
         }
       }
-      receive_slot_[a] = AddSlot(rank, std::move(slot));
+      receive_slot_[a] =
+          AddSlot(rank, static_cast<std::int32_t>(a % phases_.bytes.size()), std::move(slot));
     }
   }
 
@@ -335,7 +348,7 @@ class Lowering {
       const auto& slots = plan_.schedules[static_cast<std::size_t>(link.from)].slots;
       if (slots[static_cast<std::size_t>(known)].items == slot.items) return known;
     }
-    packed.push_back(AddSlot(link.from, std::move(slot)));
+    packed.push_back(AddSlot(link.from, link.phase, std::move(slot)));
     return packed.back();
   }
 
@@ -419,6 +432,8 @@ class Lowering {
   const Phases& phases_;
   const std::vector<RoundShape>& shapes_;
   Plan& plan_;
+  LoweringSummary summary_;
+  std::vector<std::int64_t> last_staging_, earlier_staging_;  // per rank
   std::vector<Hop> hops_;
   std::vector<std::int64_t> column_hops_;  // first hop of each column, and one past the last
   std::vector<Link> links_;
@@ -434,9 +449,10 @@ class Lowering {
 
 }  // namespace
 
-void LowerRoutes(const Deliveries& deliveries, const Routes& routes, const Phases& phases,
-                 const std::vector<RoundShape>& shapes, Plan& plan) {
-  Lowering(deliveries, routes, phases, shapes, plan).Run();
+LoweringSummary LowerRoutes(const Deliveries& deliveries, const Routes& routes,
+                            const Phases& phases, const std::vector<RoundShape>& shapes,
+                            Plan& plan) {
+  return Lowering(deliveries, routes, phases, shapes, plan).Run();
 }
 
 std::int64_t StagingBytesMax(const Plan& plan) {

@@ -9,11 +9,18 @@
 
 namespace reshard {
 
+// The most staging any rank needs, for the slots of the last phase and for those of all before.
+struct LoweringSummary {
+  std::int64_t last_phase_staging_bytes = 0;
+  std::int64_t earlier_staging_bytes = 0;
+};
+
 // Fills profiles, columns, transfers, schedules and round_count of `plan` from its job and demand.
 // `shapes` has one entry per phase. Any routes can be lowered: what a rank forwards to one peer is
 // sent from where it was received if it lies together there, else packed anew a round later.
-void LowerRoutes(const Deliveries& deliveries, const Routes& routes, const Phases& phases,
-                 const std::vector<RoundShape>& shapes, Plan& plan);
+LoweringSummary LowerRoutes(const Deliveries& deliveries, const Routes& routes,
+                            const Phases& phases, const std::vector<RoundShape>& shapes,
+                            Plan& plan);
 
 // The largest staging any rank of `plan` needs.
 std::int64_t StagingBytesMax(const Plan& plan);

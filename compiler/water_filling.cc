@@ -33,7 +33,13 @@ class Splitter {
       if (sweep > 0 && moved <= kSettledFraction * total) break;
     }
     std::vector<std::vector<std::int64_t>> result;
-    for (std::size_t i = 0; i < requests_.size(); ++i) result.push_back(Round(i));
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      result.push_back(Round(i));
+      for (std::size_t k = 0; k < result[i].size(); ++k) {
+        loads_[static_cast<std::size_t>(requests_[i].candidates[k])] +=
+            static_cast<double>(result[i][k]) - shares_[i][k];
+      }
+    }
     return result;
   }
 
@@ -92,7 +98,8 @@ class Splitter {
     std::vector<std::int64_t> whole(request.candidates.size(), 0);
     double sum = 0;
     std::int64_t given = 0;
-    std::size_t last = 0;
+    // Too few bytes for a unit go where most of them would.
+    auto last = static_cast<std::size_t>(std::ranges::max_element(shares_[i]) - shares_[i].begin());
     for (std::size_t k = 0; k < whole.size(); ++k) {
       if (shares_[i][k] <= 0) continue;
       sum += shares_[i][k];

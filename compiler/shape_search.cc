@@ -1,0 +1,223 @@
+#include "compiler/shape_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/lowering.h"
+#include "foundation/checked_arithmetic.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::int32_t kMaxFullRounds = 4096;
+constexpr std::int32_t kTailHalvings = 4;
+constexpr std::int32_t kMaxHalvings = 8;
+// From this many rounds on, the fewest that fit the staging are the best: a round more costs its
+// overhead, and a tail of a sixteenth of a round has nothing left to win.
+constexpr std::int32_t kManyRounds = 16;
+
+// The most bytes that any rank sends or receives over the network in one round.
+std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
+  std::vector<std::vector<std::int64_t>> starts;
+  for (const Column& column : plan.columns) {
+    starts.push_back(ChunkStarts(column, plan.profiles[static_cast<std::size_t>(column.profile)]));
+  }
+  const auto rounds = static_cast<std::size_t>(plan.round_count);
+  std::vector<std::vector<std::int64_t>> sent(plan.job.ranks.size());
+  std::vector<std::vector<std::int64_t>> received(plan.job.ranks.size());
+  std::int64_t fullest = 0;
+  for (const Transfer& transfer : plan.transfers) {
+    const auto from = static_cast<std::size_t>(transfer.from);
+    const auto to = static_cast<std::size_t>(transfer.to);
+    if (plan.job.ranks[from].domain == plan.job.ranks[to].domain) continue;
+    sent[from].resize(rounds, 0);
+    received[to].resize(rounds, 0);
+    const SlotRun& run = transfer.destination;
+    const Slot& slot = plan.schedules[to].slots[static_cast<std::size_t>(run.slot)];
+    for (std::int32_t i = 0; i < run.item_count; ++i) {
+      const SlotItem& item = slot.items[static_cast<std::size_t>(run.first_item + i)];
+      const std::vector<std::int64_t>& chunks = starts[static_cast<std::size_t>(item.column)];
+      for (std::size_t k = 0; k + 1 < chunks.size(); ++k) {
+        const std::size_t round = static_cast<std::size_t>(item.first_round) + k;
+        for (std::int64_t* bytes : {&sent[from][round], &received[to][round]}) {
+          *bytes += chunks[k + 1] - chunks[k];
+          fullest = std::max(fullest, *bytes);
+        }
+      }
+    }
+  }
+  return fullest;
+}
+
+// Few and long rounds cost little overhead and much staging and tail, many short ones the reverse.
+// The predicted time has one valley between, so the search walks down it.
+class ShapeSearch {
+ public:
+  ShapeSearch(const CostModel& cost_model, const Deliveries& deliveries, const Routes& routes,
+              const Phases& phases, std::int64_t peak_bytes, Plan& plan)
+      : cost_model_(cost_model),
+        deliveries_(deliveries),
+        routes_(routes),
+        phases_(phases),
+        peak_bytes_(peak_bytes),
+        plan_(plan) {}
+
+  Result<void> Run() {
+    Result<Shape> least = LeastRounds();
+    if (!least) return tl::unexpected(least.error());
+    if (least->last.full >= kManyRounds) {
+      Lower(*least);
+      return {};
+    }
+    if (Result<void> tried = TryOnePiece(*least); !tried) return tried;
+    if (Result<void> tried = WalkFullRounds(*least); !tried) return tried;
+    if (Result<void> tried = WalkHalvings(); !tried) return tried;
+    Lower(best_);
+    return {};
+  }
+
+ private:
+  // Rounds of the phases before the last one, together, and the shape of the last.
+  struct Shape {
+    std::int32_t before = 1;
+    RoundShape last;
+  };
+
+  LoweringSummary Lower(const Shape& shape) {
+    std::int64_t total = 0;
+    for (std::size_t p = 0; p + 1 < phases_.bytes.size(); ++p) total += phases_.bytes[p];
+    std::vector<RoundShape> shapes;
+    for (const std::int64_t bytes : phases_.bytes) {
+      const double share =
+          static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, total));
+      shapes.push_back(
+          {std::max(1, static_cast<std::int32_t>(std::ceil(share * shape.before))), 0});
+    }
+    shapes.back() = shape.last;
+    return LowerRoutes(deliveries_, routes_, phases_, shapes, plan_);
+  }
+
+  // The fewest rounds whose chunks fit the staging and the chunk ceiling. A rank's staging is
+  // a / f + b / s with f rounds of the last phase and s of those before: f + s is least for
+  //   f = (a + sqrt(a b)) / staging,  s = (b + sqrt(a b)) / staging.
+  Result<Shape> LeastRounds() {
+    const Options& options = plan_.job.options;
+    const auto limit = static_cast<double>(std::max<std::int64_t>(1, options.staging_bytes));
+    const LoweringSummary probe = Lower({1, {1, kTailHalvings}});
+    const auto a = static_cast<double>(probe.last_phase_staging_bytes) * 2;  // of half its bytes
+    const auto b = static_cast<double>(probe.earlier_staging_bytes);
+    Shape shape{std::max(1, static_cast<std::int32_t>(
+                                std::min(1e6, std::ceil((b + std::sqrt(a * b)) / limit)))),
+                {1, kTailHalvings}};
+    double full = std::max(1.0, std::floor((a + std::sqrt(a * b)) / limit) - 1);
+    if (options.chunk_bytes > 0) {
+      full = std::max(full, static_cast<double>(CeilDivide(peak_bytes_, options.chunk_bytes)) - 1);
+    }
+    const auto ratio = [](std::int64_t bytes, std::int64_t most) {
+      return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, most));
+    };
+    double staging_excess = 0;
+    while (full <= kMaxFullRounds && shape.before <= kMaxFullRounds) {
+      shape.last.full = static_cast<std::int32_t>(full);
+      Lower(shape);
+      staging_excess = ratio(StagingBytesMax(plan_), options.staging_bytes);
+      double excess = staging_excess;
+      if (options.chunk_bytes > 0) {
+        excess = std::max(excess, ratio(NetworkBytesOfFullestRound(plan_), options.chunk_bytes));
+      }
+      if (excess <= 1) return shape;
+      full = std::max(full + 1, std::floor((full + 1) * std::min(excess, 8.0)) - 1);
+      if (excess > 1.5) {
+        shape.before = static_cast<std::int32_t>(std::ceil(shape.before * std::min(excess, 8.0)));
+      }
+    }
+    if (staging_excess > 1) {
+      return InputError("options.stagingMiB",
+                        "the refit needs more staging than " +
+                            std::to_string(options.staging_bytes >> 20) + " MiB on some rank",
+                        "raise options.stagingMiB");
+    }
+    return InputError("options.chunkMiB",
+                      "no number of rounds keeps every NIC within " +
+                          std::to_string(options.chunk_bytes >> 20) + " MiB a round",
+                      "raise options.chunkMiB");
+  }
+
+  // Whether the plan as lowered keeps the limits of the options.
+  bool Fits() const {
+    const Options& options = plan_.job.options;
+    return StagingBytesMax(plan_) <= options.staging_bytes &&
+           (options.chunk_bytes == 0 || NetworkBytesOfFullestRound(plan_) <= options.chunk_bytes);
+  }
+
+  // True if it is the best so far.
+  Result<bool> Try(const Shape& shape) {
+    Lower(shape);
+    if (!Fits()) return false;
+    Result<double> seconds = cost_model_.PredictSeconds(plan_);
+    if (!seconds) return tl::unexpected(seconds.error());
+    if (tried_ && *seconds >= best_seconds_) return false;
+    tried_ = true;
+    best_ = shape;
+    best_seconds_ = *seconds;
+    return true;
+  }
+
+  // A job of microseconds is best sent as it is.
+  Result<void> TryOnePiece(const Shape& least) {
+    Result<bool> tried = Try({1, {1, 0}});
+    if (!tried) return tl::unexpected(tried.error());
+    if (least.last.full > 1) return {};
+    tried = Try({1, {2, 0}});
+    if (!tried) return tl::unexpected(tried.error());
+    return {};
+  }
+
+  Result<void> WalkFullRounds(const Shape& least) {
+    std::int32_t worse = 0;
+    for (std::int32_t full = least.last.full; full <= kMaxFullRounds && worse < 2;
+         full = std::max(full + 1, full * 3 / 2)) {
+      Result<bool> better = Try({least.before, {full, kTailHalvings}});
+      if (!better) return tl::unexpected(better.error());
+      worse = *better ? 0 : worse + 1;
+    }
+    return {};
+  }
+
+  Result<void> WalkHalvings() {
+    for (const std::int32_t step : {-1, +1}) {
+      while (true) {
+        Shape next = best_;
+        next.last.halvings += step;
+        if (next.last.halvings < 0 || next.last.halvings > kMaxHalvings) break;
+        Result<bool> better = Try(next);
+        if (!better) return tl::unexpected(better.error());
+        if (!*better) break;
+      }
+    }
+    return {};
+  }
+
+  const CostModel& cost_model_;
+  const Deliveries& deliveries_;
+  const Routes& routes_;
+  const Phases& phases_;
+  std::int64_t peak_bytes_;
+  Plan& plan_;
+  bool tried_ = false;
+  Shape best_;
+  double best_seconds_ = 0;
+};
+
+}  // namespace
+
+Result<void> SearchShapes(const CostModel& cost_model, const Deliveries& deliveries,
+                          const Routes& routes, const Phases& phases,
+                          std::int64_t peak_network_bytes, Plan& plan) {
+  return ShapeSearch(cost_model, deliveries, routes, phases, peak_network_bytes, plan).Run();
+}
+
+}  // namespace reshard
