@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/heads.h"
 #include "compiler/water_filling.h"
 
 namespace reshard {
 namespace {
-
-// A head takes in at least this much of a group; below it, more heads only mean more operations.
-constexpr std::int64_t kMinHeadBytes = std::int64_t{256} << 10;
-constexpr double kBytesPerGB = 1e9;
-// A receiver is relieved of what exceeds its room by more than this share of its load.
-constexpr double kLeastExcess = 0.005;
-constexpr double kEntrySlack = 1.0;
 
 class RouteMaker {
  public:
@@ -27,8 +21,7 @@ class RouteMaker {
         helper_load_(resources.domain.size(), 0.0) {}
 
   Routes Run() {
-    ChooseHeads();
-    SpareEgress();
+    heads_ = ChooseHeads(deliveries_, resources_, bound_seconds_);
     for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
       if (deliveries_.groups[g].local && !WantsHeads(g)) {
         Star(g);
@@ -36,14 +29,21 @@ class RouteMaker {
         CutLine(g);
       }
     }
+    CutOffHelpers();
+    DealOutRelays();
+    EmitColumns();
     return std::move(routes_);
   }
 
  private:
-  // ends[k]: where on the group's line (its pieces, one after another) head k's part ends.
-  struct HeadCut {
-    std::vector<RankIndex> heads;
-    std::vector<std::int64_t> ends;
+  // A stretch of a group's line along which no domain changes its head.
+  struct Interval {
+    std::size_t group = 0;
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+    bool star = false;
+    std::vector<std::int64_t> ends;  // where the part that enters each domain first ends
+    std::int64_t helped_from = 0;    // from here on it enters helpers first
   };
 
   struct Cursor {  // on a group's line
@@ -63,138 +63,6 @@ class RouteMaker {
     const std::size_t receivers = group.domains[0].receivers.size();
     return receivers > static_cast<std::size_t>(distinct) &&
            group.bytes >= kMinHeadBytes * static_cast<std::int64_t>(receivers);
-  }
-
-  void ChooseHeads() {
-    heads_.resize(deliveries_.groups.size());
-    for (std::size_t g = 0; g < heads_.size(); ++g) {
-      heads_[g].resize(deliveries_.groups[g].domains.size());
-    }
-    SplitOverHeads(false, resources_.network_gbps);
-    SplitOverHeads(true, resources_.nvlink_gbps);
-  }
-
-  void SplitOverHeads(bool local, const std::vector<double>& rates) {
-    std::vector<SplitRequest> requests;
-    std::vector<std::pair<std::size_t, std::size_t>> of;  // group, its domain
-    for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
-      const DeliveryGroup& group = deliveries_.groups[g];
-      if (group.local != local) continue;
-      for (std::size_t d = 0; d < group.domains.size(); ++d) {
-        requests.push_back({group.bytes, Candidates(group, d, g, rates)});
-        of.emplace_back(g, d);
-      }
-    }
-    std::vector<double> loads(resources_.domain.size(), 0.0);
-    auto shares = SplitBalanced(requests, rates, loads);
-    if (!local) RelieveReceivers(requests, rates, loads, shares);
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      HeadCut& cut = heads_[of[i].first][of[i].second];
-      std::int64_t at = 0;
-      for (std::size_t k = 0; k < shares[i].size(); ++k) {
-        if (shares[i][k] == 0) continue;
-        at += shares[i][k];
-        cut.heads.push_back(requests[i].candidates[k]);
-        cut.ends.push_back(at);
-      }
-    }
-  }
-
-  // Receivers that would be busy for longer than the bound, and longer than their domain's mean,
-  // leave the excess to ranks of the domain that have room.
-  void RelieveReceivers(std::vector<SplitRequest>& requests, const std::vector<double>& rates,
-                        const std::vector<double>& loads,
-                        std::vector<std::vector<std::int64_t>>& shares) const {
-    for (const DomainResources& domain : resources_.domains) {
-      if (domain.network_gbps <= 0) continue;
-      double total = 0;
-      for (const RankIndex r : domain.ranks) total += loads[static_cast<std::size_t>(r)];
-      const double level =
-          std::max(total / domain.network_gbps, bound_seconds_ * kBytesPerGB) * kEntrySlack;
-      std::vector<std::pair<RankIndex, double>> room;
-      for (const RankIndex r : domain.ranks) {
-        const double spare =
-            level * rates[static_cast<std::size_t>(r)] - loads[static_cast<std::size_t>(r)];
-        if (spare > 0) room.emplace_back(r, spare);
-      }
-      std::size_t next = 0;
-      for (const RankIndex r : domain.ranks) {
-        const double load = loads[static_cast<std::size_t>(r)];
-        double excess = load - level * rates[static_cast<std::size_t>(r)];
-        if (excess < kLeastExcess * load) continue;
-        const double share = excess / load;
-        for (std::size_t i = 0; i < requests.size(); ++i) {
-          const auto at = std::ranges::find(requests[i].candidates, r);
-          if (at == requests[i].candidates.end()) continue;
-          const auto k = static_cast<std::size_t>(at - requests[i].candidates.begin());
-          auto moved = static_cast<std::int64_t>(static_cast<double>(shares[i][k]) * share) /
-                       kSplitAlignmentBytes * kSplitAlignmentBytes;
-          while (moved >= kSplitAlignmentBytes && next < room.size()) {
-            const auto fits = static_cast<std::int64_t>(room[next].second) / kSplitAlignmentBytes *
-                              kSplitAlignmentBytes;
-            const std::int64_t part = std::min(moved, fits);
-            if (part > 0) {
-              requests[i].candidates.push_back(room[next].first);
-              shares[i].push_back(part);
-              shares[i][k] -= part;
-              moved -= part;
-              room[next].second -= static_cast<double>(part);
-            }
-            if (room[next].second < kSplitAlignmentBytes) ++next;
-          }
-        }
-      }
-    }
-  }
-
-  std::vector<RankIndex> Candidates(const DeliveryGroup& group, std::size_t d, std::size_t g,
-                                    const std::vector<double>& rates) const {
-    std::vector<RankIndex> able;
-    for (const RankIndex r : group.domains[d].receivers) {
-      if (rates[static_cast<std::size_t>(r)] > 0) able.push_back(r);
-    }
-    if (able.empty() && !group.local) able = EntriesBeside(group.domains[d].domain);
-    if (able.empty()) able = group.domains[d].receivers;
-    const auto count = static_cast<std::int64_t>(able.size());
-    const std::int64_t worth = std::max<std::int64_t>(
-        1, group.bytes / (kMinHeadBytes * static_cast<std::int64_t>(group.domains.size())));
-    if (worth >= count) return able;
-    std::vector<RankIndex> chosen;
-    for (std::int64_t k = 0; k < worth; ++k) {
-      chosen.push_back(able[static_cast<std::size_t>(
-          (static_cast<std::int64_t>(g) + k * count / worth) % count)]);
-    }
-    std::sort(chosen.begin(), chosen.end());
-    return chosen;
-  }
-
-  // Ranks that can take in over the network what receivers without a NIC at work need, and pass it
-  // on over NVLink.
-  std::vector<RankIndex> EntriesBeside(DomainIndex d) const {
-    std::vector<RankIndex> entries;
-    for (const RankIndex r : resources_.domains[static_cast<std::size_t>(d)].ranks) {
-      if (resources_.network_gbps[static_cast<std::size_t>(r)] > 0 &&
-          resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0) {
-        entries.push_back(r);
-      }
-    }
-    return entries;
-  }
-
-  // What each domain's NICs can send besides what its holders send at first hand.
-  void SpareEgress() {
-    spare_.assign(resources_.domains.size(), 0.0);
-    for (std::size_t d = 0; d < spare_.size(); ++d) {
-      spare_[d] = resources_.domains[d].network_gbps * kBytesPerGB * bound_seconds_;
-    }
-    for (std::size_t g = 0; g < pieces_.size(); ++g) {
-      if (deliveries_.groups[g].local) continue;
-      for (const Piece& piece : pieces_[g]) {
-        spare_[static_cast<std::size_t>(resources_.domain[static_cast<std::size_t>(piece.exit)])] -=
-            static_cast<double>(piece.size());
-      }
-    }
-    for (double& spare : spare_) spare = std::max(spare, 0.0);
   }
 
   std::int32_t AddPath(DeliveryPath path) {
@@ -218,41 +86,7 @@ class RouteMaker {
                                static_cast<std::int32_t>(g)});
   }
 
-  // Where tree bytes of a group enter first, and in what proportion. Helpers are not among the
-  // group's own domains.
-  struct Entry {
-    DomainIndex domain = 0;
-    std::size_t position = 0;  // in the group's domains, or their number for a helper
-    double weight = 0;
-  };
-
-  std::vector<Entry> Entries(std::size_t g) const {
-    const DeliveryGroup& group = deliveries_.groups[g];
-    std::vector<Entry> entries;
-    if (domains_ != nullptr && !group.local && !domains_->groups[g].entries.empty()) {
-      for (const DomainShare& share : domains_->groups[g].entries) {
-        std::size_t position = 0;
-        while (position < group.domains.size() && group.domains[position].domain != share.domain) {
-          ++position;
-        }
-        entries.push_back({share.domain, position, share.tree});
-      }
-    } else {
-      for (std::size_t d = 0; d < group.domains.size(); ++d) {
-        const DomainIndex domain = group.domains[d].domain;
-        entries.push_back({domain, d, spare_[static_cast<std::size_t>(domain)]});
-      }
-    }
-    double total = 0;
-    for (const Entry& entry : entries) total += entry.weight;
-    for (Entry& entry : entries) {
-      entry.weight = total > 0 ? entry.weight / total : 1.0 / static_cast<double>(entries.size());
-    }
-    return entries;
-  }
-
-  // The group's line is cut where any domain changes its head, and where star pieces begin; each
-  // interval of tree pieces is dealt out over the domains, each part entering there first.
+  // The group's line is cut where any domain changes its head, and where star pieces begin.
   void CutLine(std::size_t g) {
     std::vector<std::int64_t> cuts;
     for (const HeadCut& cut : heads_[g]) cuts.insert(cuts.end(), cut.ends.begin(), cut.ends.end());
@@ -261,38 +95,130 @@ class RouteMaker {
     if (star_begin > 0) cuts.push_back(star_begin);
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    const std::vector<Entry> entries = Entries(g);
-    Cursor cursor;
     std::int64_t from = 0;
-    for (std::size_t i = 0; i < cuts.size(); ++i) {
-      if (from >= star_begin) {
-        Advance(g, cuts[i], AddPath(StarTree(g, from)), cursor);
-      } else {
-        DealOut(g, from, cuts[i], i, entries, cursor);
-      }
-      from = cuts[i];
+    for (const std::int64_t to : cuts) {
+      intervals_.push_back({g, from, to, from >= star_begin, {}, to});
+      from = to;
     }
   }
 
-  void DealOut(std::size_t g, std::int64_t from, std::int64_t to, std::size_t turn,
-               const std::vector<Entry>& entries, Cursor& cursor) {
-    const std::int64_t length = to - from;
-    const std::size_t alone = (turn + g) % entries.size();
-    double weight = 0;
-    std::int64_t start = from;
-    for (std::size_t e = 0; e < entries.size(); ++e) {
-      weight += entries[e].weight;
-      std::int64_t stop = from + static_cast<std::int64_t>(static_cast<double>(length) * weight) /
-                                     kSplitAlignmentBytes * kSplitAlignmentBytes;
-      if (length < kMinHeadBytes) stop = e < alone ? start : to;
-      if (e + 1 == entries.size()) stop = to;
-      if (stop <= start) continue;
-      if (entries[e].position < deliveries_.groups[g].domains.size()) {
-        Advance(g, stop, AddPath(Tree(g, start, entries[e].position)), cursor);
-      } else {
-        EnterHelper(g, start, stop, entries[e].domain, cursor);
+  // What the linear program leaves to helpers is taken off the end of every interval.
+  void CutOffHelpers() {
+    for (Interval& interval : intervals_) {
+      interval.helped_from = interval.to;
+      if (domains_ == nullptr || interval.star || deliveries_.groups[interval.group].local)
+        continue;
+      const DeliveryGroup& group = deliveries_.groups[interval.group];
+      double helped = 0;
+      for (const DomainShare& share : domains_->groups[interval.group].entries) {
+        const bool receives = std::ranges::any_of(
+            group.domains,
+            [&share](const GroupDomain& domain) { return domain.domain == share.domain; });
+        if (!receives) helped += share.tree;
       }
-      start = stop;
+      const auto length = static_cast<double>(interval.to - interval.from);
+      if (helped * length < static_cast<double>(kMinHeadBytes)) continue;
+      interval.helped_from -= AlignDown(static_cast<std::int64_t>(helped * length));
+    }
+  }
+
+  // Deals each interval out over its domains, each part entering there first and relayed from
+  // there: such that the NICs of the ranks that relay, with what they send as holders, are level.
+  void DealOutRelays() {
+    std::vector<double> loads(resources_.domain.size(), 0.0);
+    for (std::size_t g = 0; g < pieces_.size(); ++g) {
+      if (deliveries_.groups[g].local) continue;
+      const auto copies = static_cast<double>(deliveries_.groups[g].domains.size());
+      for (const Piece& piece : pieces_[g]) {
+        loads[static_cast<std::size_t>(piece.exit)] +=
+            static_cast<double>(piece.size()) * (piece.star ? copies : 1);
+      }
+    }
+    std::vector<SplitRequest> requests;
+    for (const Interval& interval : intervals_) {
+      SplitRequest request;
+      const auto domains =
+          static_cast<std::int64_t>(deliveries_.groups[interval.group].domains.size());
+      if (!interval.star && domains > 1) {
+        request.bytes = (interval.helped_from - interval.from) * (domains - 1);
+        for (std::int64_t d = 0; d < domains; ++d) {
+          request.candidates.push_back(
+              HeadOf(interval.group, static_cast<std::size_t>(d), interval.from));
+        }
+      }
+      requests.push_back(std::move(request));
+    }
+    const auto shares = SplitBalanced(requests, resources_.network_gbps, loads);
+    for (std::size_t i = 0; i < intervals_.size(); ++i) EndParts(shares[i], intervals_[i]);
+  }
+
+  // Where on the line the part of each domain ends; parts too small to be worth a path of their own
+  // go to the largest.
+  void EndParts(const std::vector<std::int64_t>& shares, Interval& interval) const {
+    const std::size_t domains = deliveries_.groups[interval.group].domains.size();
+    if (interval.star || domains < 2) {
+      interval.ends.assign(1, interval.helped_from);
+      return;
+    }
+    std::vector<std::int64_t> parts;
+    for (const std::int64_t share : shares) {
+      const std::int64_t part = AlignDown(share / static_cast<std::int64_t>(domains - 1));
+      parts.push_back(part < kMinHeadBytes / 4 ? 0 : part);
+    }
+    const auto largest =
+        static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
+    parts[largest] = 0;
+    parts[largest] = interval.helped_from - interval.from -
+                     std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+    std::int64_t at = interval.from;
+    for (const std::int64_t part : parts) interval.ends.push_back(at += part);
+  }
+
+  void EmitColumns() {
+    Cursor cursor;
+    std::size_t group = deliveries_.groups.size();
+    for (const Interval& interval : intervals_) {
+      if (interval.group != group) cursor = {};
+      group = interval.group;
+      if (interval.star) {
+        Advance(group, interval.to, AddPath(StarTree(group, interval.from)), cursor);
+        continue;
+      }
+      std::int64_t start = interval.from;
+      for (std::size_t d = 0; d < interval.ends.size(); ++d) {
+        if (interval.ends[d] <= start) continue;
+        Advance(group, interval.ends[d], AddPath(Tree(group, start, d)), cursor);
+        start = interval.ends[d];
+      }
+      if (start < interval.to) EnterHelpers(interval, start, cursor);
+    }
+  }
+
+  // The rest of an interval, over helpers in the proportion of the linear program.
+  void EnterHelpers(const Interval& interval, std::int64_t from, Cursor& cursor) {
+    const DeliveryGroup& group = deliveries_.groups[interval.group];
+    std::vector<DomainShare> helpers;
+    double total = 0;
+    for (const DomainShare& share : domains_->groups[interval.group].entries) {
+      if (std::ranges::any_of(group.domains, [&share](const GroupDomain& domain) {
+            return domain.domain == share.domain;
+          })) {
+        continue;
+      }
+      helpers.push_back(share);
+      total += share.tree;
+    }
+    double sum = 0;
+    std::int64_t start = from;
+    for (const DomainShare& helper : helpers) {
+      sum += helper.tree;
+      const std::int64_t stop =
+          helper.domain == helpers.back().domain
+              ? interval.to
+              : from + AlignDown(static_cast<std::int64_t>(static_cast<double>(interval.to - from) *
+                                                           sum / total));
+      if (stop > start) EnterHelper(interval.group, start, stop, helper.domain, cursor);
+      start = std::max(start, stop);
     }
   }
 
@@ -404,6 +330,10 @@ class RouteMaker {
     }
   }
 
+  static std::int64_t AlignDown(std::int64_t bytes) {
+    return bytes / kSplitAlignmentBytes * kSplitAlignmentBytes;
+  }
+
   static std::int64_t AlignUp(std::int64_t bytes) {
     return (bytes + kSplitAlignmentBytes - 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
   }
@@ -415,7 +345,7 @@ class RouteMaker {
   const DomainAssignment* domains_;
   std::vector<double> helper_load_;          // bytes, per rank
   std::vector<std::vector<HeadCut>> heads_;  // per group and its domains
-  std::vector<double> spare_;                // bytes, per domain
+  std::vector<Interval> intervals_;
   Routes routes_;
 };
 

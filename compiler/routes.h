@@ -41,14 +41,10 @@ struct Routes {
   std::vector<RoutedColumn> columns;
 };
 
-// Heads, relays and fan-out. Per domain, a group's bytes enter over its receivers' NICs in
-// proportion to their rates (a receiver of several groups: such that its NIC is level with the
-// others). Two-level trees over domains: each byte enters one receiving domain from its sender and
-// is passed on by its head to the heads of the others, the group being dealt out over its domains
-// in proportion to what their NICs can spare within `bound_seconds`, or as `domains` says. Star
-// pieces go from their sender to a head in each domain. Where a domain's receivers cannot take its
-// bytes in within `bound_seconds`, other ranks of the domain take them in and pass them on over
-// NVLink.
+// Heads (compiler/heads.h), relays and fan-out. Two-level trees over domains: each byte enters one
+// receiving domain from its sender and is passed on by its head to the heads of the others; a group
+// is dealt out over its domains such that the NICs of those that relay are level. Star pieces go
+// from their sender to a head in each domain; helpers take in what `domains` leaves to them.
 Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
                   const RankResources& resources, double bound_seconds,
                   const DomainAssignment* domains = nullptr);

@@ -1,0 +1,151 @@
+#include "compiler/heads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/water_filling.h"
+
+namespace reshard {
+namespace {
+
+constexpr double kBytesPerGB = 1e9;
+// A receiver is relieved of what exceeds its room by more than this share of its load.
+constexpr double kLeastExcess = 0.005;
+
+class HeadChoice {
+ public:
+  HeadChoice(const Deliveries& deliveries, const RankResources& resources, double bound_seconds)
+      : deliveries_(deliveries), resources_(resources), bound_seconds_(bound_seconds) {}
+
+  std::vector<std::vector<HeadCut>> Run() {
+    heads_.resize(deliveries_.groups.size());
+    for (std::size_t g = 0; g < heads_.size(); ++g) {
+      heads_[g].resize(deliveries_.groups[g].domains.size());
+    }
+    SplitOverHeads(false, resources_.network_gbps);
+    SplitOverHeads(true, resources_.nvlink_gbps);
+    return std::move(heads_);
+  }
+
+ private:
+  void SplitOverHeads(bool local, const std::vector<double>& rates) {
+    std::vector<SplitRequest> requests;
+    std::vector<std::pair<std::size_t, std::size_t>> of;  // group, its domain
+    for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
+      const DeliveryGroup& group = deliveries_.groups[g];
+      if (group.local != local) continue;
+      for (std::size_t d = 0; d < group.domains.size(); ++d) {
+        requests.push_back({group.bytes, Candidates(group, d, g, rates)});
+        of.emplace_back(g, d);
+      }
+    }
+    std::vector<double> loads(resources_.domain.size(), 0.0);
+    auto shares = SplitBalanced(requests, rates, loads);
+    if (!local) RelieveReceivers(requests, rates, loads, shares);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      HeadCut& cut = heads_[of[i].first][of[i].second];
+      std::int64_t at = 0;
+      for (std::size_t k = 0; k < shares[i].size(); ++k) {
+        if (shares[i][k] == 0) continue;
+        at += shares[i][k];
+        cut.heads.push_back(requests[i].candidates[k]);
+        cut.ends.push_back(at);
+      }
+    }
+  }
+
+  // Receivers that would be busy for longer than the bound, and longer than their domain's mean,
+  // leave the excess to ranks of the domain that have room.
+  void RelieveReceivers(std::vector<SplitRequest>& requests, const std::vector<double>& rates,
+                        const std::vector<double>& loads,
+                        std::vector<std::vector<std::int64_t>>& shares) const {
+    for (const DomainResources& domain : resources_.domains) {
+      if (domain.network_gbps <= 0) continue;
+      double total = 0;
+      for (const RankIndex r : domain.ranks) total += loads[static_cast<std::size_t>(r)];
+      const double level = std::max(total / domain.network_gbps, bound_seconds_ * kBytesPerGB);
+      std::vector<std::pair<RankIndex, double>> room;
+      for (const RankIndex r : domain.ranks) {
+        const double spare =
+            level * rates[static_cast<std::size_t>(r)] - loads[static_cast<std::size_t>(r)];
+        if (spare > 0) room.emplace_back(r, spare);
+      }
+      std::size_t next = 0;
+      for (const RankIndex r : domain.ranks) {
+        const double load = loads[static_cast<std::size_t>(r)];
+        double excess = load - level * rates[static_cast<std::size_t>(r)];
+        if (excess < kLeastExcess * load) continue;
+        const double share = excess / load;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+          const auto at = std::ranges::find(requests[i].candidates, r);
+          if (at == requests[i].candidates.end()) continue;
+          const auto k = static_cast<std::size_t>(at - requests[i].candidates.begin());
+          auto moved = static_cast<std::int64_t>(static_cast<double>(shares[i][k]) * share) /
+                       kSplitAlignmentBytes * kSplitAlignmentBytes;
+          while (moved >= kSplitAlignmentBytes && next < room.size()) {
+            const auto fits = static_cast<std::int64_t>(room[next].second) / kSplitAlignmentBytes *
+                              kSplitAlignmentBytes;
+            const std::int64_t part = std::min(moved, fits);
+            if (part > 0) {
+              requests[i].candidates.push_back(room[next].first);
+              shares[i].push_back(part);
+              shares[i][k] -= part;
+              moved -= part;
+              room[next].second -= static_cast<double>(part);
+            }
+            if (room[next].second < kSplitAlignmentBytes) ++next;
+          }
+        }
+      }
+    }
+  }
+
+  std::vector<RankIndex> Candidates(const DeliveryGroup& group, std::size_t d, std::size_t g,
+                                    const std::vector<double>& rates) const {
+    std::vector<RankIndex> able;
+    for (const RankIndex r : group.domains[d].receivers) {
+      if (rates[static_cast<std::size_t>(r)] > 0) able.push_back(r);
+    }
+    if (able.empty() && !group.local) able = EntriesBeside(group.domains[d].domain);
+    if (able.empty()) able = group.domains[d].receivers;
+    const auto count = static_cast<std::int64_t>(able.size());
+    const std::int64_t worth = std::max<std::int64_t>(
+        1, group.bytes / (kMinHeadBytes * static_cast<std::int64_t>(group.domains.size())));
+    if (worth >= count) return able;
+    std::vector<RankIndex> chosen;
+    for (std::int64_t k = 0; k < worth; ++k) {
+      chosen.push_back(able[static_cast<std::size_t>(
+          (static_cast<std::int64_t>(g) + k * count / worth) % count)]);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+
+  // Ranks that can take in over the network what receivers without a NIC at work need, and pass it
+  // on over NVLink.
+  std::vector<RankIndex> EntriesBeside(DomainIndex d) const {
+    std::vector<RankIndex> entries;
+    for (const RankIndex r : resources_.domains[static_cast<std::size_t>(d)].ranks) {
+      if (resources_.network_gbps[static_cast<std::size_t>(r)] > 0 &&
+          resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0) {
+        entries.push_back(r);
+      }
+    }
+    return entries;
+  }
+
+  const Deliveries& deliveries_;
+  const RankResources& resources_;
+  double bound_seconds_;
+  std::vector<std::vector<HeadCut>> heads_;  // per group and its domains
+};
+
+}  // namespace
+
+std::vector<std::vector<HeadCut>> ChooseHeads(const Deliveries& deliveries,
+                                              const RankResources& resources,
+                                              double bound_seconds) {
+  return HeadChoice(deliveries, resources, bound_seconds).Run();
+}
+
+}  // namespace reshard
