@@ -91,7 +91,7 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
                            .seconds;
   const auto pieces = AssignSenders(plan.demand, deliveries, *resources, bound, assignment);
   const Routes routes = MakeRoutes(deliveries, pieces, *resources, bound, assignment);
-  const Phases phases = MakePhases(deliveries);
+  const Phases phases = MakePhases(deliveries, routes, *resources, bound);
   return SearchShapes(cost_model, deliveries, routes, phases, PeakNetworkBytes(routes, *resources),
                       plan);
 }

@@ -6,48 +6,109 @@
 namespace reshard {
 namespace {
 
-// Beyond this many phases their rounds cost more than forwarding what does not lie together.
+// Beyond this many phases their rounds cost more than packing anew what does not lie together.
 constexpr std::size_t kMaxPhases = 4;
-// The smallest groups that together are less than this share of all bytes are small.
+// The smallest groups that together are less than this share of all bytes are small, and a phase of
+// small ones keeps no NIC busy for longer than the second share of the bound.
 constexpr double kSmallShare = 0.05;
+constexpr double kPhaseTimeShare = 0.005;
+
+// Bytes each rank sends (even entries) and receives (odd ones) over the network, per group.
+std::vector<std::vector<std::int64_t>> NetworkLoads(const Deliveries& deliveries,
+                                                    const Routes& routes,
+                                                    const RankResources& resources) {
+  std::vector<std::vector<std::int64_t>> loads(
+      deliveries.groups.size(), std::vector<std::int64_t>(2 * resources.domain.size(), 0));
+  for (const RoutedColumn& column : routes.columns) {
+    std::vector<std::int64_t>& of_group = loads[static_cast<std::size_t>(column.group)];
+    for (const PathHop& hop : routes.paths[static_cast<std::size_t>(column.path)].hops) {
+      const auto from =
+          static_cast<std::size_t>(hop.parent == kFromSender ? column.exit : hop.from);
+      const auto to = static_cast<std::size_t>(hop.to);
+      if (resources.domain[from] == resources.domain[to]) continue;
+      of_group[2 * from] += column.end - column.begin;
+      of_group[2 * to + 1] += column.end - column.begin;
+    }
+  }
+  return loads;
+}
+
+double BusySeconds(const std::vector<std::int64_t>& loads, const RankResources& resources) {
+  double most = 0;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const double rate = resources.network_gbps[i / 2];
+    if (loads[i] > 0 && rate > 0) {
+      most = std::max(most, static_cast<double>(loads[i]) / (rate * 1e9));
+    }
+  }
+  return most;
+}
+
+// One phase as it grows.
+struct Draft {
+  std::vector<RankIndex> receivers;
+  std::vector<std::int64_t> loads;
+  std::int64_t bytes = 0;
+};
+
+bool Disjoint(const std::vector<RankIndex>& a, const std::vector<RankIndex>& b) {
+  std::vector<RankIndex> both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both.empty();
+}
+
+std::vector<std::int64_t> Sum(std::vector<std::int64_t> a, const std::vector<std::int64_t>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
 
 }  // namespace
 
-Phases MakePhases(const Deliveries& deliveries) {
+Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
+                  const RankResources& resources, double bound_seconds) {
   const std::vector<DeliveryGroup>& groups = deliveries.groups;
+  const auto loads = NetworkLoads(deliveries, routes, resources);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return groups[a].bytes > groups[b].bytes; });
-  // Largest group first. What is large goes into the first phase whoever receives it: phases run
-  // one after another, and each must fill all NICs by itself. What is small goes into the first
-  // phase where nobody receives yet what it brings.
-  std::int64_t total = 0;
-  for (const DeliveryGroup& group : groups) total += group.bytes;
-  std::vector<std::vector<RankIndex>> receivers;
-  std::vector<std::int64_t> bytes;
+  // Largest group first. All go into the first phase, but what is small into the first phase where
+  // nobody receives yet what it brings, if that phase stays short.
+  std::int64_t left = 0;  // of this group and all smaller ones
+  for (const DeliveryGroup& group : groups) left += group.bytes;
+  const double small_bytes = kSmallShare * static_cast<double>(left);
+  std::vector<Draft> drafts(groups.empty() ? 0 : 1);
+  for (Draft& draft : drafts) draft.loads.assign(2 * resources.domain.size(), 0);
   std::vector<std::size_t> phase_of(groups.size(), 0);
-  std::int64_t left = total;  // of this group and all smaller ones
   for (const std::size_t g : order) {
     const std::vector<RankIndex> mine = groups[g].Receivers();
-    const bool small = static_cast<double>(left) < kSmallShare * static_cast<double>(total);
+    const bool small = static_cast<double>(left) < small_bytes;
     left -= groups[g].bytes;
     std::size_t p = 0;
-    for (; p < receivers.size(); ++p) {
-      std::vector<RankIndex> both;
-      std::ranges::set_intersection(receivers[p], mine, std::back_inserter(both));
-      if (both.empty() || !small || p + 1 == kMaxPhases) break;
+    while (small && p < kMaxPhases) {
+      if (p == drafts.size()) {
+        drafts.push_back({{}, std::vector<std::int64_t>(2 * resources.domain.size(), 0), 0});
+      }
+      const bool brief = p == 0 || BusySeconds(Sum(drafts[p].loads, loads[g]), resources) <=
+                                       kPhaseTimeShare * bound_seconds;
+      if (brief && Disjoint(drafts[p].receivers, mine)) break;
+      ++p;
     }
-    if (p == receivers.size()) {
-      receivers.emplace_back();
-      bytes.push_back(0);
-    }
+    if (p == kMaxPhases) p = 0;
     std::vector<RankIndex> joined;
-    std::ranges::set_union(receivers[p], mine, std::back_inserter(joined));
-    receivers[p] = std::move(joined);
-    bytes[p] += groups[g].bytes;
+    std::ranges::set_union(drafts[p].receivers, mine, std::back_inserter(joined));
+    drafts[p].receivers = std::move(joined);
+    drafts[p].loads = Sum(std::move(drafts[p].loads), loads[g]);
+    drafts[p].bytes += groups[g].bytes;
     phase_of[g] = p;
   }
+  std::vector<std::int64_t> bytes;
+  std::vector<std::size_t> kept(drafts.size());  // phases that stayed empty are none
+  for (std::size_t p = 0; p < drafts.size(); ++p) {
+    kept[p] = bytes.size();
+    if (drafts[p].bytes > 0) bytes.push_back(drafts[p].bytes);
+  }
+  for (std::size_t& p : phase_of) p = kept[p];
   std::vector<std::size_t> ascending(bytes.size());
   std::iota(ascending.begin(), ascending.end(), std::size_t{0});
   std::stable_sort(ascending.begin(), ascending.end(),

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "compiler/delivery_groups.h"
+#include "compiler/rank_resources.h"
+#include "compiler/routes.h"
 
 namespace reshard {
 
@@ -17,7 +19,10 @@ struct Phases {
   std::vector<std::int64_t> bytes;     // per phase, of its groups; ascending
 };
 
-Phases MakePhases(const Deliveries& deliveries);
+// A phase must fill the NICs by itself: `bound_seconds` of the whole refit is the measure of what a
+// small one may take.
+Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
+                  const RankResources& resources, double bound_seconds);
 
 // `full` rounds of equal size, then `halvings` rounds each half the one before and one more of the
 // last size: what the last receipts still cause (relay, fan-out, unpack) is then short.
