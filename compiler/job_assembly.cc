@@ -136,6 +136,7 @@ void KeepChosen(const std::vector<TensorIndex>& chosen, RankLayout& layout) {
   }
   if (same) return;
   RegionTable kept;
+  kept.Reserve(layout.regions);
   for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
     Region region = layout.regions[r];
     region.tensor = chosen[static_cast<std::size_t>(region.tensor)];

@@ -67,20 +67,31 @@ RankLayout SortedLayout(RankLayout layout) {
     sorted.parameters.push_back(std::move(layout.parameters[parameters[i]]));
   }
 
-  std::vector<std::int64_t> regions(static_cast<std::size_t>(layout.regions.size()));
-  std::iota(regions.begin(), regions.end(), 0);
-  std::sort(regions.begin(), regions.end(), [&](std::int64_t a, std::int64_t b) {
-    const Region left = layout.regions[a];
-    const Region right = layout.regions[b];
-    if (left.tensor != right.tensor) return left.tensor < right.tensor;
+  // Tensors tell most regions apart: sort by them alone, then within each.
+  std::vector<std::pair<TensorIndex, std::int64_t>> regions;
+  regions.reserve(static_cast<std::size_t>(layout.regions.size()));
+  for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
+    regions.emplace_back(layout.regions[r].tensor, r);
+  }
+  const auto within_tensor = [&](const auto& a, const auto& b) {
+    const Region left = layout.regions[a.second];
+    const Region right = layout.regions[b.second];
     const auto order = std::lexicographical_compare_three_way(
         left.begin.begin(), left.begin.end(), right.begin.begin(), right.begin.end());
     if (order != 0) return order < 0;
     const ParameterIndex left_place = place_of[static_cast<std::size_t>(left.parameter)];
     const ParameterIndex right_place = place_of[static_cast<std::size_t>(right.parameter)];
     return std::pair(left_place, left.offset) < std::pair(right_place, right.offset);
-  });
-  for (const std::int64_t r : regions) {
+  };
+  std::sort(regions.begin(), regions.end());
+  for (auto first = regions.begin(); first != regions.end();) {
+    auto last = first;
+    while (last != regions.end() && last->first == first->first) ++last;
+    std::sort(first, last, within_tensor);
+    first = last;
+  }
+  sorted.regions.Reserve(layout.regions);
+  for (const auto& [tensor, r] : regions) {
     Region region = layout.regions[r];
     region.parameter = place_of[static_cast<std::size_t>(region.parameter)];
     sorted.regions.Add(region);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,6 +39,14 @@ Comb CombOf(std::int64_t index, const Region& region) {
             [](const Dim& a, const Dim& b) { return a.step > b.step; });
   return comb;
 }
+
+// From the first to the last element of a region.
+struct Span {
+  ParameterIndex parameter = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t region = 0;
+};
 
 // A comb seen in rows of some length: the same elements, its offset below the length, in each of
 // `rows` rows from `first_row` on.
@@ -183,27 +191,41 @@ bool NestedStrides(const Region& region) {
 }
 
 Result<std::optional<RegionOverlap>> FindOverlap(const RankLayout& layout) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(layout.regions.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return layout.regions[a].parameter < layout.regions[b].parameter;
+  std::vector<Span> spans;
+  spans.reserve(static_cast<std::size_t>(layout.regions.size()));
+  for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
+    const Region region = layout.regions[r];
+    std::int64_t last = region.offset;
+    for (std::size_t d = 0; d < region.extent.size(); ++d) {
+      last += (region.extent[d] - 1) * region.stride[d];
+    }
+    spans.push_back({region.parameter, region.offset, last, r});
+  }
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return std::tie(a.parameter, a.first, a.region) < std::tie(b.parameter, b.first, b.region);
   });
-  for (std::size_t begin = 0; begin < order.size();) {
-    const ParameterIndex parameter = layout.regions[order[begin]].parameter;
-    std::vector<Comb> combs;
-    std::size_t end = begin;
-    for (; end < order.size() && layout.regions[order[end]].parameter == parameter; ++end) {
-      combs.push_back(CombOf(order[end], layout.regions[order[end]]));
+  // Only regions whose spans touch can overlap; most lie one behind the other.
+  for (std::size_t begin = 0; begin < spans.size();) {
+    std::int64_t last = spans[begin].last;
+    std::size_t end = begin + 1;
+    while (end < spans.size() && spans[end].parameter == spans[begin].parameter &&
+           spans[end].first <= last) {
+      last = std::max(last, spans[end++].last);
+    }
+    if (end - begin > 1) {
+      std::vector<Comb> combs;
+      for (std::size_t i = begin; i < end; ++i) {
+        combs.push_back(CombOf(spans[i].region, layout.regions[spans[i].region]));
+      }
+      Search search;
+      if (!search.Run(std::move(combs))) {
+        return InputError(layout.parameters[static_cast<std::size_t>(spans[begin].parameter)].name,
+                          "its regions are too irregular to prove that none overlap",
+                          "describe them with fewer different strides");
+      }
+      if (search.found()) return search.found();
     }
     begin = end;
-    if (combs.size() < 2) continue;
-    Search search;
-    if (!search.Run(std::move(combs))) {
-      return InputError(layout.parameters[static_cast<std::size_t>(parameter)].name,
-                        "its regions are too irregular to prove that none overlap",
-                        "describe them with fewer different strides");
-    }
-    if (search.found()) return search.found();
   }
   return std::optional<RegionOverlap>();
 }
