@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
 
+#include "schedules/number_text.h"
+
 namespace reshard {
 namespace {
 
 constexpr double kBytesPerGB = 1e9;
+
+std::string Amount(double bytes) { return BytesText(std::llround(bytes)); }
 
 // A class by domains: who holds it, and which domains it must enter over NICs.
 struct DomainClass {
@@ -113,8 +118,8 @@ class BoundCalculator {
       const double seconds = Seconds(gpu_bytes_[r], rate);
       if (seconds > best.seconds) {
         best = {seconds, "LB1",
-                fmt::format("GPU {} ingress: {:.1f} GB at {:.0f} GB/s", job_.ranks[r].gpu,
-                            gpu_bytes_[r] / kBytesPerGB, rate)};
+                fmt::format("GPU {} ingress: {} at {:.0f} GB/s", job_.ranks[r].gpu,
+                            Amount(gpu_bytes_[r]), rate)};
       }
     }
     return best;
@@ -138,8 +143,8 @@ class BoundCalculator {
 
   std::string Describe(DomainIndex d, const char* direction, double bytes) const {
     const DomainResources& domain = Of(d);
-    return fmt::format("domain {} {}: {:.1f} GB over {} NICs at {:.4g} GB/s", d, direction,
-                       bytes / kBytesPerGB, domain.nic_count,
+    return fmt::format("domain {} {}: {} over {} NICs at {:.4g} GB/s", d, direction, Amount(bytes),
+                       domain.nic_count,
                        domain.network_gbps / static_cast<double>(domain.nic_count));
   }
 
@@ -173,12 +178,11 @@ class BoundCalculator {
       }
       const double seconds = Seconds(bytes, rate);
       if (seconds <= best.seconds) continue;
-      best = {
-          seconds, "LB3",
-          set.size() == 1
-              ? Describe(set[0], "egress", bytes)
-              : fmt::format("{} domains egress: {:.1f} GB over {} NICs at {:.4g} GB/s", set.size(),
-                            bytes / kBytesPerGB, nics, rate / static_cast<double>(nics))};
+      best = {seconds, "LB3",
+              set.size() == 1
+                  ? Describe(set[0], "egress", bytes)
+                  : fmt::format("{} domains egress: {} over {} NICs at {:.4g} GB/s", set.size(),
+                                Amount(bytes), nics, rate / static_cast<double>(nics))};
     }
     return best;
   }
@@ -203,8 +207,8 @@ class BoundCalculator {
       if (weights.egress[d] + weights.ingress[d] > 0) ++priced;
     }
     return {cost / (capacity * kBytesPerGB), "LB4",
-            fmt::format("NICs of {} domains together: relays and copies of {:.1f} GB", priced,
-                        TotalBytes() / kBytesPerGB)};
+            fmt::format("NICs of {} domains together: relays and copies of {}", priced,
+                        Amount(TotalBytes()))};
   }
 
   double TotalBytes() const {
@@ -256,8 +260,8 @@ class BoundCalculator {
       const double seconds = Seconds(only_holder_bytes_[r], rate);
       if (seconds > best.seconds) {
         best = {seconds, "LB3g",
-                fmt::format("GPU {} egress: {:.1f} GB at {:.0f} GB/s", job_.ranks[r].gpu,
-                            only_holder_bytes_[r] / kBytesPerGB, rate)};
+                fmt::format("GPU {} egress: {} at {:.0f} GB/s", job_.ranks[r].gpu,
+                            Amount(only_holder_bytes_[r]), rate)};
       }
     }
     return best;
@@ -276,8 +280,8 @@ class BoundCalculator {
       const double seconds = Seconds(domain_copies_[d], total);
       if (seconds > best.seconds) {
         best = {seconds, "LB5",
-                fmt::format("domain {} fan-out: {:.1f} GB over NVLink and NICs at {:.0f} GB/s", d,
-                            domain_copies_[d] / kBytesPerGB, total)};
+                fmt::format("domain {} fan-out: {} over NVLink and NICs at {:.0f} GB/s", d,
+                            Amount(domain_copies_[d]), total)};
       }
     }
     return best;
