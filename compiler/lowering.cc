@@ -16,32 +16,20 @@ constexpr std::int32_t kSlotDepth = 2;
 // The rounds that share the columns of one chunk.
 constexpr std::int32_t kSmallRounds = 4;
 
-// One hop of one column.
-struct Hop {
-  std::int32_t column = 0;
-  RankIndex from = 0;
-  RankIndex to = 0;
-  std::int64_t parent = -1;  // index of the hop that brought it to `from`
-  std::int32_t link = 0;     // index of its Link
-  std::int32_t item = 0;     // in the receive slot of `to` in its phase
-  RoundIndex round = 0;      // of chunk 0, from the phase's start
-};
-
-// All hops from one rank to another in one phase: a transfer.
-struct Link {
-  std::int32_t phase = 0;
-  RankIndex from = 0;
-  RankIndex to = 0;
-  std::vector<std::int64_t> hops;  // ascending by column
-  bool packed = false;             // from a pack slot, not from a receive slot
-  bool forwards = false;           // some of it was received
-};
-
 class Lowering {
  public:
   Lowering(const Deliveries& deliveries, const Routes& routes, const Phases& phases,
-           const std::vector<RoundShape>& shapes, Plan& plan)
-      : deliveries_(deliveries), routes_(routes), phases_(phases), shapes_(shapes), plan_(plan) {}
+           const TransferLinks& links, const std::vector<RoundShape>& shapes, Plan& plan)
+      : deliveries_(deliveries),
+        routes_(routes),
+        phases_(phases),
+        hops_(links.hops),
+        links_(links.links),
+        areas_(links.areas),
+        pack_lag_(links.pack_lag),
+        shift_(links.shift),
+        shapes_(shapes),
+        plan_(plan) {}
 
   LoweringSummary Run() {
     plan_.profiles.clear();
@@ -51,11 +39,6 @@ class Lowering {
     plan_.round_count = 0;
     last_staging_.assign(plan_.job.ranks.size(), 0);
     earlier_staging_.assign(plan_.job.ranks.size(), 0);
-    MakeHops();
-    MakeLinks();
-    ArrangeReceiveSlots();
-    DecidePacking();
-    TimeHops();
     StartPhases();
     MakeColumns();
     MakeReceiveSlots();
@@ -67,122 +50,13 @@ class Lowering {
   }
 
  private:
-  void MakeHops() {
-    column_hops_.push_back(0);
-    for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
-      const RoutedColumn& column = routes_.columns[c];
-      const auto index = static_cast<std::int32_t>(c);
-      std::int64_t root = -1;
-      if (column.exit != column.holder) {
-        root = static_cast<std::int64_t>(hops_.size());
-        hops_.push_back({index, column.holder, column.exit, -1});
-      }
-      const auto base = static_cast<std::int64_t>(hops_.size());
-      for (const PathHop& hop : routes_.paths[static_cast<std::size_t>(column.path)].hops) {
-        const bool first = hop.parent == kFromSender;
-        hops_.push_back(
-            {index, first ? column.exit : hop.from, hop.to, first ? root : base + hop.parent});
-      }
-      column_hops_.push_back(static_cast<std::int64_t>(hops_.size()));
-    }
-  }
-
   std::int32_t PhaseOf(std::int32_t column) const {
     const auto group = routes_.columns[static_cast<std::size_t>(column)].group;
     return phases_.of_group[static_cast<std::size_t>(group)];
   }
 
-  void MakeLinks() {
-    std::vector<std::int64_t> order(hops_.size());
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    const auto key = [this](std::int64_t h) {
-      const Hop& hop = hops_[static_cast<std::size_t>(h)];
-      return std::tuple(hop.from, hop.to, PhaseOf(hop.column));
-    };
-    // Stable: hops of a link stay ascending by column.
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
-    for (const std::int64_t h : order) {
-      Hop& hop = hops_[static_cast<std::size_t>(h)];
-      const std::int32_t phase = PhaseOf(hop.column);
-      if (links_.empty() || links_.back().from != hop.from || links_.back().to != hop.to ||
-          links_.back().phase != phase) {
-        links_.push_back({phase, hop.from, hop.to, {}});
-      }
-      hop.link = static_cast<std::int32_t>(links_.size()) - 1;
-      links_.back().hops.push_back(h);
-    }
-  }
-
   std::size_t Area(RankIndex rank, std::int32_t phase) const {
-    return static_cast<std::size_t>(rank) * phases_.bytes.size() + static_cast<std::size_t>(phase);
-  }
-
-  // A rank's receipts of a phase lie in one slot, transfer after transfer, ordered by first column:
-  // columns are numbered such that what is forwarded together then mostly lies together.
-  void ArrangeReceiveSlots() {
-    areas_.resize(plan_.job.ranks.size() * phases_.bytes.size());
-    for (std::size_t l = 0; l < links_.size(); ++l) {
-      areas_[Area(links_[l].to, links_[l].phase)].push_back(static_cast<std::int32_t>(l));
-    }
-    for (std::vector<std::int32_t>& area : areas_) {
-      std::sort(area.begin(), area.end(),
-                [this](std::int32_t a, std::int32_t b) { return FirstColumn(a) < FirstColumn(b); });
-      std::int32_t item = 0;
-      for (const std::int32_t l : area) {
-        for (const std::int64_t h : links_[static_cast<std::size_t>(l)].hops) {
-          hops_[static_cast<std::size_t>(h)].item = item++;
-        }
-      }
-    }
-  }
-
-  std::pair<std::int32_t, std::int32_t> FirstColumn(std::int32_t link) const {
-    const Link& of = links_[static_cast<std::size_t>(link)];
-    return {hops_[static_cast<std::size_t>(of.hops[0])].column, link};
-  }
-
-  void DecidePacking() {
-    pack_lag_.assign(plan_.job.ranks.size(), 0);
-    for (Link& link : links_) {
-      std::int32_t expected = -1;
-      for (const std::int64_t h : link.hops) {
-        const std::int64_t parent = hops_[static_cast<std::size_t>(h)].parent;
-        if (parent < 0) {
-          link.packed = true;
-          continue;
-        }
-        link.forwards = true;
-        const std::int32_t item = hops_[static_cast<std::size_t>(parent)].item;
-        if (expected >= 0 && item != expected) link.packed = true;
-        expected = item + 1;
-      }
-      if (link.packed && link.forwards) pack_lag_[static_cast<std::size_t>(link.from)] = 1;
-    }
-  }
-
-  // The round in which chunk 0 makes each hop, from the phase's start: a forwarded chunk leaves one
-  // round after it came, or two if it is packed in between.
-  void TimeHops() {
-    shift_.assign(routes_.columns.size(), 0);
-    for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
-      bool network = false;
-      for (std::int64_t h = column_hops_[c]; h < column_hops_[c + 1]; ++h) {
-        Hop& hop = hops_[static_cast<std::size_t>(h)];
-        if (hop.parent >= 0) {
-          const bool packed = links_[static_cast<std::size_t>(hop.link)].packed;
-          hop.round = hops_[static_cast<std::size_t>(hop.parent)].round + (packed ? 2 : 1);
-        }
-        if (!network && DomainOf(hop.from) != DomainOf(hop.to)) {
-          network = true;
-          shift_[c] = hop.round;
-        }
-      }
-    }
-  }
-
-  std::int32_t DomainOf(RankIndex rank) const {
-    return plan_.job.ranks[static_cast<std::size_t>(rank)].domain;
+    return ReceiveArea(rank, phase, phases_);
   }
 
   // A phase begins when the network rounds of the one before are over, or later, so that no two
@@ -430,16 +304,15 @@ class Lowering {
   const Deliveries& deliveries_;
   const Routes& routes_;
   const Phases& phases_;
+  const std::vector<Hop>& hops_;
+  const std::vector<Link>& links_;
+  const std::vector<std::vector<std::int32_t>>& areas_;
+  const std::vector<std::int32_t>& pack_lag_;
+  const std::vector<RoundIndex>& shift_;
   const std::vector<RoundShape>& shapes_;
   Plan& plan_;
   LoweringSummary summary_;
   std::vector<std::int64_t> last_staging_, earlier_staging_;  // per rank
-  std::vector<Hop> hops_;
-  std::vector<std::int64_t> column_hops_;  // first hop of each column, and one past the last
-  std::vector<Link> links_;
-  std::vector<std::vector<std::int32_t>> areas_;  // per rank and phase: links that arrive
-  std::vector<std::int32_t> pack_lag_;            // per rank
-  std::vector<RoundIndex> shift_;                 // per column: rounds before its network hop
   std::vector<RoundIndex> phase_start_;
   std::vector<RoundIndex> column_start_;
   std::map<std::pair<std::int32_t, RoundIndex>, ProfileIndex> profile_of_;
@@ -450,9 +323,9 @@ class Lowering {
 }  // namespace
 
 LoweringSummary LowerRoutes(const Deliveries& deliveries, const Routes& routes,
-                            const Phases& phases, const std::vector<RoundShape>& shapes,
-                            Plan& plan) {
-  return Lowering(deliveries, routes, phases, shapes, plan).Run();
+                            const Phases& phases, const TransferLinks& links,
+                            const std::vector<RoundShape>& shapes, Plan& plan) {
+  return Lowering(deliveries, routes, phases, links, shapes, plan).Run();
 }
 
 std::int64_t StagingBytesMax(const Plan& plan) {

@@ -5,6 +5,7 @@
 
 #include "compiler/rounds.h"
 #include "compiler/routes.h"
+#include "compiler/transfer_links.h"
 #include "schedules/plan.h"
 
 namespace reshard {
@@ -16,11 +17,10 @@ struct LoweringSummary {
 };
 
 // Fills profiles, columns, transfers, schedules and round_count of `plan` from its job and demand.
-// `shapes` has one entry per phase. Any routes can be lowered: what a rank forwards to one peer is
-// sent from where it was received if it lies together there, else packed anew a round later.
+// `links` are those of `routes`; `shapes` has one entry per phase.
 LoweringSummary LowerRoutes(const Deliveries& deliveries, const Routes& routes,
-                            const Phases& phases, const std::vector<RoundShape>& shapes,
-                            Plan& plan);
+                            const Phases& phases, const TransferLinks& links,
+                            const std::vector<RoundShape>& shapes, Plan& plan);
 
 // The largest staging any rank of `plan` needs.
 std::int64_t StagingBytesMax(const Plan& plan);

@@ -62,6 +62,7 @@ class ShapeSearch {
         deliveries_(deliveries),
         routes_(routes),
         phases_(phases),
+        links_(MakeTransferLinks(plan.job, routes, phases)),
         peak_bytes_(peak_bytes),
         plan_(plan) {}
 
@@ -97,7 +98,7 @@ class ShapeSearch {
           {std::max(1, static_cast<std::int32_t>(std::ceil(share * shape.before))), 0});
     }
     shapes.back() = shape.last;
-    return LowerRoutes(deliveries_, routes_, phases_, shapes, plan_);
+    return LowerRoutes(deliveries_, routes_, phases_, links_, shapes, plan_);
   }
 
   // The fewest rounds whose chunks fit the staging and the chunk ceiling. A rank's staging is
@@ -205,6 +206,7 @@ class ShapeSearch {
   const Deliveries& deliveries_;
   const Routes& routes_;
   const Phases& phases_;
+  TransferLinks links_;
   std::int64_t peak_bytes_;
   Plan& plan_;
   bool tried_ = false;
