@@ -100,9 +100,14 @@ class DomainProgram {
         received[static_cast<std::size_t>(domain.domain)] += type.bytes;
       }
     }
+    // Time in units of what the fastest domain needs for all bytes, so that the preferences among
+    // equal optima weigh as little in large clusters as in small ones.
+    for (const DomainResources& domain : resources_.domains) {
+      fastest_gbps_ = std::max(fastest_gbps_, domain.network_gbps);
+    }
     time_ = program_.AddVariable(1.0);
     for (std::size_t d = 0; d < domains; ++d) {
-      const double rate = resources_.domains[d].network_gbps;
+      const double rate = resources_.domains[d].network_gbps / fastest_gbps_;
       egress_.push_back(program_.AddRow(-kUnbounded, 0));
       ingress_.push_back(program_.AddRow(-kUnbounded, -received[d]));
       if (rate > 0) {
@@ -157,7 +162,7 @@ class DomainProgram {
       return std::max(0.0, solution.variables[static_cast<std::size_t>(variable)]);
     };
     DomainAssignment assignment;
-    assignment.seconds = value(time_) * total_gigabytes_;
+    assignment.seconds = value(time_) * total_gigabytes_ / fastest_gbps_;
     assignment.groups.resize(deliveries_.groups.size());
     std::vector<std::map<DomainIndex, double>> entries(deliveries_.groups.size());
     for (std::size_t k = 0; k < traffic_.size(); ++k) {
@@ -206,6 +211,7 @@ class DomainProgram {
   const RankResources& resources_;
   bool helpers_ = true;
   double total_gigabytes_ = 0;
+  double fastest_gbps_ = 0;
   std::vector<Traffic> traffic_;
   LinearProgram program_;
   std::int32_t time_ = 0;
