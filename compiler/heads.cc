@@ -73,7 +73,7 @@ class HeadChoice {
       std::size_t next = 0;
       for (const RankIndex r : domain.ranks) {
         const double load = loads[static_cast<std::size_t>(r)];
-        double excess = load - level * rates[static_cast<std::size_t>(r)];
+        const double excess = load - level * rates[static_cast<std::size_t>(r)];
         if (excess < kLeastExcess * load) continue;
         const double share = excess / load;
         for (std::size_t i = 0; i < requests.size(); ++i) {

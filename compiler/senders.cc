@@ -54,59 +54,68 @@ class SenderAssignment {
   }
 
  private:
+  // A stretch of a class's stream that is split over some of its holders.
+  struct Stretch {
+    std::size_t group = 0;
+    ClassIndex demand_class = 0;
+    std::int64_t begin = 0;
+    bool star = false;
+    SplitRequest request;
+  };
+
   void Split(bool local, const std::vector<double>& rates, std::vector<double>& loads) {
-    std::vector<SplitRequest> requests;
-    struct Part {  // of a class's stream: what a request splits
-      std::size_t group = 0;
-      ClassIndex demand_class = 0;
-      std::int64_t begin = 0;
-      bool star = false;
-    };
-    std::vector<Part> of;
+    std::vector<Stretch> stretches;
     for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
       const DeliveryGroup& group = deliveries_.groups[g];
       if (group.local != local) continue;
       for (std::size_t i = 0; i < group.classes.size(); ++i) {
         const GroupClass& c = group.classes[i];
-        const std::int64_t bytes = Bytes(c.demand_class);
-        if (local || !IsAssigned(g, i)) {
-          requests.push_back({bytes, Candidates(c, bytes, rates)});
-          of.push_back({g, c.demand_class, 0, false});
-          continue;
-        }
-        std::int64_t begin = 0;
-        double sum = 0;
-        const std::vector<DomainShare>& shares = domains_->groups[g].of_class[i];
-        double total = 0;
-        for (const DomainShare& share : shares) total += share.tree + share.star;
-        for (std::size_t k = 0; k < shares.size(); ++k) {
-          for (const bool star : {false, true}) {
-            sum += (star ? shares[k].star : shares[k].tree) / total;
-            const std::int64_t end =
-                sum > 1 - kRoundingShare
-                    ? bytes
-                    : std::max(begin,
-                               std::min(bytes, static_cast<std::int64_t>(
-                                                   sum * static_cast<double>(bytes)) /
-                                                   kSplitAlignmentBytes * kSplitAlignmentBytes));
-            if (end == begin) continue;
-            GroupClass there{c.demand_class, InDomain(c.holders, shares[k].domain)};
-            requests.push_back({end - begin, Candidates(there, end - begin, rates)});
-            of.push_back({g, c.demand_class, begin, star});
-            begin = end;
-          }
+        if (!local && IsAssigned(g, i)) {
+          AddAssigned(g, i, rates, stretches);
+        } else {
+          const std::int64_t bytes = Bytes(c.demand_class);
+          stretches.push_back({g, c.demand_class, 0, false, {bytes, Candidates(c, bytes, rates)}});
         }
       }
     }
+    std::vector<SplitRequest> requests;
+    requests.reserve(stretches.size());
+    for (Stretch& stretch : stretches) requests.push_back(std::move(stretch.request));
     const auto shares = SplitBalanced(requests, rates, loads);
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      std::int64_t at = of[i].begin;
+      const Stretch& stretch = stretches[i];
+      std::int64_t at = stretch.begin;
       for (std::size_t k = 0; k < shares[i].size(); ++k) {
         if (shares[i][k] == 0) continue;
         const RankIndex rank = requests[i].candidates[k];
-        pieces_[of[i].group].push_back(
-            {of[i].demand_class, at, at + shares[i][k], rank, rank, of[i].star});
+        pieces_[stretch.group].push_back(
+            {stretch.demand_class, at, at + shares[i][k], rank, rank, stretch.star});
         at += shares[i][k];
+      }
+    }
+  }
+
+  // Class `i` of group `g`, cut as the domain assignment says: each domain's tree and star bytes.
+  void AddAssigned(std::size_t g, std::size_t i, const std::vector<double>& rates,
+                   std::vector<Stretch>& stretches) const {
+    const GroupClass& c = deliveries_.groups[g].classes[i];
+    const std::int64_t bytes = Bytes(c.demand_class);
+    const std::vector<DomainShare>& shares = domains_->groups[g].of_class[i];
+    double total = 0;
+    for (const DomainShare& share : shares) total += share.tree + share.star;
+    std::int64_t begin = 0;
+    double sum = 0;
+    for (const DomainShare& share : shares) {
+      for (const bool star : {false, true}) {
+        sum += (star ? share.star : share.tree) / total;
+        auto end = static_cast<std::int64_t>(sum * static_cast<double>(bytes)) /
+                   kSplitAlignmentBytes * kSplitAlignmentBytes;
+        end = sum > 1 - kRoundingShare ? bytes : std::clamp(end, begin, bytes);
+        if (end == begin) continue;
+        const GroupClass there{c.demand_class, InDomain(c.holders, share.domain)};
+        stretches.push_back(
+            {g, c.demand_class, begin, star, {end - begin, Candidates(there, end - begin, rates)}});
+        begin = end;
       }
     }
   }

@@ -38,7 +38,8 @@ std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
     const SlotRun& run = transfer.destination;
     const Slot& slot = plan.schedules[to].slots[static_cast<std::size_t>(run.slot)];
     for (std::int32_t i = 0; i < run.item_count; ++i) {
-      const SlotItem& item = slot.items[static_cast<std::size_t>(run.first_item + i)];
+      const SlotItem& item =
+          slot.items[static_cast<std::size_t>(run.first_item) + static_cast<std::size_t>(i)];
       const std::vector<std::int64_t>& chunks = starts[static_cast<std::size_t>(item.column)];
       for (std::size_t k = 0; k + 1 < chunks.size(); ++k) {
         const std::size_t round = static_cast<std::size_t>(item.first_round) + k;
