@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "foundation/checked_arithmetic.h"
+#include "schedules/number_text.h"
+#include "tools/amounts.h"
 #include "tools/json_output.h"
 #include "tools/name_ranges.h"
-#include "tools/quantities.h"
 
 namespace reshard {
 namespace {
@@ -57,7 +58,7 @@ void AppendList(const std::string& label, const std::vector<std::string>& lines,
   }
   if (shown < lines.size()) {
     table.AddRow({"", fmt::format("and {} more lines, all under --json",
-                                  Count(static_cast<std::int64_t>(lines.size() - shown)))});
+                                  CountText(static_cast<std::int64_t>(lines.size() - shown)))});
   }
 }
 
@@ -118,28 +119,28 @@ void AppendFields(const PlanSummary& summary, JsonValue::Object& fields) {
 }
 
 void AppendRows(const PlanSummary& summary, const Options& options, TextTable& table) {
-  table.AddRow(
-      {"ranks", fmt::format("{} of the source, {} of the destination", Count(summary.source_ranks),
-                            Count(summary.destination_ranks))});
-  table.AddRow({"tensors", fmt::format("{} of {}", Count(summary.tensors),
-                                       DataAmount(summary.logical_bytes))});
-  table.AddRow({"to move", fmt::format("{} in {} of {}", DataAmount(summary.bytes),
-                                       Counted(summary.fragments, "fragment", "fragments"),
-                                       Counted(summary.classes, "class", "classes"))});
+  table.AddRow({"ranks", fmt::format("{} of the source, {} of the destination",
+                                     CountText(summary.source_ranks),
+                                     CountText(summary.destination_ranks))});
+  table.AddRow({"tensors", fmt::format("{} of {}", CountText(summary.tensors),
+                                       BytesText(summary.logical_bytes))});
+  table.AddRow({"to move", fmt::format("{} in {} of {}", BytesText(summary.bytes),
+                                       CountedText(summary.fragments, "fragment", "fragments"),
+                                       CountedText(summary.classes, "class", "classes"))});
   table.AddRow({"lower bound",
-                fmt::format("{}: {}", Duration(summary.lower_bound_seconds), summary.bound_by)});
-  table.AddRow({"predicted time", Duration(summary.predicted_seconds)});
-  table.AddRow({"gap", summary.gap ? Percentage(*summary.gap) : "none: the bound is 0"});
-  table.AddRow({"rounds", Count(summary.rounds)});
-  table.AddRow({"staging", Limited(MemoryAmount(summary.staging_bytes_max), true,
-                                   MemoryAmount(options.staging_bytes)) +
+                fmt::format("{}: {}", SecondsText(summary.lower_bound_seconds), summary.bound_by)});
+  table.AddRow({"predicted time", SecondsText(summary.predicted_seconds)});
+  table.AddRow({"gap", summary.gap ? PercentText(*summary.gap) : "none: the bound is 0"});
+  table.AddRow({"rounds", CountText(summary.rounds)});
+  table.AddRow({"staging", Limited(MemoryText(summary.staging_bytes_max), true,
+                                   MemoryText(options.staging_bytes)) +
                                " a rank"});
-  table.AddRow({"operations",
-                Limited(Count(summary.ops_per_group_max), true, Count(options.max_ops_per_group)) +
-                    " in an NCCL group"});
-  table.AddRow(
-      {"peers", Limited(Count(summary.peers_max), options.max_peers > 0, Count(options.max_peers)) +
-                    " a rank"});
+  table.AddRow({"operations", Limited(CountText(summary.ops_per_group_max), true,
+                                      CountText(options.max_ops_per_group)) +
+                                  " in an NCCL group"});
+  table.AddRow({"peers", Limited(CountText(summary.peers_max), options.max_peers > 0,
+                                 CountText(options.max_peers)) +
+                             " a rank"});
 }
 
 void AppendFields(const Notices& notices, JsonValue::Object& fields) {
@@ -159,7 +160,7 @@ void AppendRows(const Plan& plan, TextTable& table) {
     std::vector<std::string> lines = JoinNumberedNames(patterns);
     lines.front() = fmt::format(
         "{}: {}",
-        Counted(static_cast<std::int64_t>(plan.notices.untouched.size()), "tensor", "tensors"),
+        CountedText(static_cast<std::int64_t>(plan.notices.untouched.size()), "tensor", "tensors"),
         lines.front());
     AppendList("left untouched", lines, table);
   }

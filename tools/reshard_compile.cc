@@ -10,6 +10,7 @@
 #include "compiler/job.h"
 #include "compiler/planner.h"
 #include "foundation/error.h"
+#include "schedules/number_text.h"
 #include "schedules/plan_codec.h"
 #include "simulator/commit_time.h"
 #include "simulator/constants.h"
@@ -19,7 +20,6 @@
 #include "tools/output_file.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
-#include "tools/quantities.h"
 #include "tools/stopwatch.h"
 #include "tools/text_table.h"
 
@@ -93,15 +93,15 @@ void PrintSummary(const Arguments& arguments, const Plan& plan, const PlanSummar
     return;
   }
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
-  table.AddRow({"plan", fmt::format("{}, {}", arguments.output, DataAmount(file_bytes))});
+  table.AddRow({"plan", fmt::format("{}, {}", arguments.output, BytesText(file_bytes))});
   AppendRows(summary, plan.job.options, table);
-  table.AddRow({"commit", Duration(commit_seconds) + " more, after the refit"});
+  table.AddRow({"commit", SecondsText(commit_seconds) + " more, after the refit"});
   AppendRows(plan, table);
   table.AddRow({"digest", summary.digest});
   table.AddRow(
-      {"spent",
-       fmt::format("{} in all, {} of it verifying, {} simulating", Duration(spent.compile_seconds),
-                   Duration(spent.verify_seconds), Duration(spent.simulate_seconds))});
+      {"spent", fmt::format("{} in all, {} of it verifying, {} simulating",
+                            SecondsText(spent.compile_seconds), SecondsText(spent.verify_seconds),
+                            SecondsText(spent.simulate_seconds))});
   Print(table.Text());
 }
 

@@ -8,6 +8,7 @@
 
 #include "foundation/error.h"
 #include "schedules/drawing/cluster_view.h"
+#include "schedules/number_text.h"
 #include "schedules/plan.h"
 #include "simulator/constants.h"
 #include "simulator/simulate.h"
@@ -16,7 +17,6 @@
 #include "tools/output_file.h"
 #include "tools/plan_loading.h"
 #include "tools/progress.h"
-#include "tools/quantities.h"
 #include "tools/text_table.h"
 
 namespace reshard {
@@ -70,7 +70,7 @@ void PrintResult(const Arguments& arguments, std::int64_t bytes) {
     return;
   }
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
-  table.AddRow({"drawing", fmt::format("{}, {}", arguments.output, DataAmount(bytes))});
+  table.AddRow({"drawing", fmt::format("{}, {}", arguments.output, BytesText(bytes))});
   table.AddRow({"view", arguments.view});
   Print(table.Text());
 }

@@ -10,6 +10,7 @@
 
 #include "foundation/error.h"
 #include "schedules/description.h"
+#include "schedules/number_text.h"
 #include "schedules/plan.h"
 #include "schedules/plan_difference.h"
 #include "tools/command_line.h"
@@ -18,7 +19,6 @@
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
-#include "tools/quantities.h"
 #include "tools/text_table.h"
 
 namespace reshard {
@@ -61,7 +61,7 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
 tl::unexpected<Error> NoSuch(const std::string& path, std::string_view what, std::int64_t index,
                              std::size_t count) {
   return InputError(path, fmt::format("there is no {} {}", what, index),
-                    fmt::format("it has {}, numbered from 0", count));
+                    fmt::format("there are {}, numbered from 0", count));
 }
 
 Result<void> ShowRank(const Arguments& arguments, const Plan& plan) {
@@ -110,7 +110,7 @@ Result<void> ShowPlan(const Arguments& arguments, const LoadedPlan& loaded) {
     return {};
   }
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
-  table.AddRow({"plan", fmt::format("{}, {}", arguments.plan, DataAmount(loaded.file_bytes))});
+  table.AddRow({"plan", fmt::format("{}, {}", arguments.plan, BytesText(loaded.file_bytes))});
   table.AddRow({"planner", plan.job.options.planner});
   AppendRows(*summary, plan.job.options, table);
   AppendRows(plan, table);

@@ -11,12 +11,13 @@
 #include "foundation/error.h"
 #include "runtime/available_memory.h"
 #include "runtime/trial_replay.h"
+#include "schedules/number_text.h"
+#include "tools/amounts.h"
 #include "tools/command_line.h"
 #include "tools/json_output.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
-#include "tools/quantities.h"
 #include "tools/text_table.h"
 
 namespace reshard {
@@ -71,7 +72,7 @@ Result<void> CheckMemory(const Plan& plan, const std::string& path) {
     return RunError(path,
                     fmt::format("its ranks need {} for parameters and staging, this machine has {} "
                                 "available",
-                                MemoryAmount(*needed), MemoryAmount(*available)),
+                                MemoryText(*needed), MemoryText(*available)),
                     "replay a job with fewer or smaller parameters, or on a larger machine");
   }
   return {};
@@ -131,9 +132,9 @@ void PrintTable(const PlanSummary& summary, const Report& report) {
                    {"content", Alignment::kLeft}});
   for (const RefitRow& row : report.rows) {
     const bool is_timed = row.seconds > 0;
-    table.AddRow({std::to_string(row.refit), DataAmount(summary.bytes),
-                  is_timed ? Duration(row.seconds) : "-",
-                  is_timed ? Rate(static_cast<double>(summary.bytes) / row.seconds / 1e9) : "-",
+    table.AddRow({std::to_string(row.refit), BytesText(summary.bytes),
+                  is_timed ? SecondsText(row.seconds) : "-",
+                  is_timed ? RateText(static_cast<double>(summary.bytes) / row.seconds / 1e9) : "-",
                   row.verdict});
   }
   Print(table.Text());

@@ -9,17 +9,18 @@
 #include "compiler/compile.h"
 #include "compiler/job.h"
 #include "foundation/error.h"
+#include "schedules/number_text.h"
 #include "schedules/plan.h"
 #include "simulator/commit_time.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"
 #include "simulator/simulate.h"
+#include "tools/amounts.h"
 #include "tools/command_line.h"
 #include "tools/json_output.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
-#include "tools/quantities.h"
 #include "tools/resource_summary.h"
 #include "tools/stopwatch.h"
 #include "tools/text_table.h"
@@ -111,16 +112,16 @@ void PrintTables(const PlanSummary& summary, const SimulationResult& result, dou
                  double simulate_seconds) {
   const RankTimes latest = LatestEnds(result);
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
-  table.AddRow({"predicted time", Duration(result.seconds)});
+  table.AddRow({"predicted time", SecondsText(result.seconds)});
   table.AddRow({"lower bound",
-                fmt::format("{}: {}", Duration(summary.lower_bound_seconds), summary.bound_by)});
-  table.AddRow({"gap", summary.gap ? Percentage(*summary.gap) : "none: the bound is 0"});
-  table.AddRow({"rounds", Count(summary.rounds)});
-  table.AddRow({"last pack", Duration(latest.pack_end_seconds)});
-  table.AddRow({"last exchange", Duration(latest.exchange_end_seconds)});
-  table.AddRow({"last unpack", Duration(latest.unpack_end_seconds)});
-  table.AddRow({"commit", Duration(commit_seconds) + " more, after the refit"});
-  table.AddRow({"spent", Duration(simulate_seconds)});
+                fmt::format("{}: {}", SecondsText(summary.lower_bound_seconds), summary.bound_by)});
+  table.AddRow({"gap", summary.gap ? PercentText(*summary.gap) : "none: the bound is 0"});
+  table.AddRow({"rounds", CountText(summary.rounds)});
+  table.AddRow({"last pack", SecondsText(latest.pack_end_seconds)});
+  table.AddRow({"last exchange", SecondsText(latest.exchange_end_seconds)});
+  table.AddRow({"last unpack", SecondsText(latest.unpack_end_seconds)});
+  table.AddRow({"commit", SecondsText(commit_seconds) + " more, after the refit"});
+  table.AddRow({"spent", SecondsText(simulate_seconds)});
 
   const TextTable resources = ResourceTable(ResourceKinds(result.resources));
   Print(table.Text());

@@ -6,13 +6,14 @@
 
 #include "compiler/job.h"
 #include "foundation/error.h"
+#include "schedules/number_text.h"
 #include "schedules/plan.h"
+#include "tools/amounts.h"
 #include "tools/command_line.h"
 #include "tools/json_output.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
-#include "tools/quantities.h"
 #include "tools/stopwatch.h"
 #include "tools/text_table.h"
 
@@ -73,24 +74,23 @@ void PrintVerdict(const Arguments& arguments, const LoadedPlan& loaded,
   }
   const Options& options = loaded.plan.job.options;
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
-  table.AddRow({"plan", fmt::format("{}, {}", arguments.plan, DataAmount(loaded.file_bytes))});
+  table.AddRow({"plan", fmt::format("{}, {}", arguments.plan, BytesText(loaded.file_bytes))});
   table.AddRow({"verdict", "proven: complete, paired, ordered, free of deadlock, within limits"});
   table.AddRow({"bytes", fmt::format("every byte of {} arrives where it is needed, once",
-                                     DataAmount(summary.bytes))});
+                                     BytesText(summary.bytes))});
   table.AddRow(
-      {"sent", fmt::format("{} between domains, {} inside them", DataAmount(verified.network_bytes),
-                           DataAmount(verified.nvlink_bytes))});
+      {"sent", fmt::format("{} between domains, {} inside them", BytesText(verified.network_bytes),
+                           BytesText(verified.nvlink_bytes))});
+  table.AddRow({"staging", fmt::format("{} of {} on rank {}, which needs most",
+                                       MemoryText(verified.staging_bytes_max),
+                                       MemoryText(options.staging_bytes), verified.staging_rank)});
   table.AddRow(
-      {"staging", fmt::format("{} of {} on rank {}, which needs most",
-                              MemoryAmount(verified.staging_bytes_max),
-                              MemoryAmount(options.staging_bytes), verified.staging_rank)});
-  table.AddRow(
-      {"operations", fmt::format("{} of {} in an NCCL group", Count(verified.ops_per_group_max),
-                                 Count(options.max_ops_per_group))});
-  table.AddRow({"peers", Count(verified.peers_max) + " a rank"});
+      {"operations", fmt::format("{} of {} in an NCCL group", CountText(verified.ops_per_group_max),
+                                 CountText(options.max_ops_per_group))});
+  table.AddRow({"peers", CountText(verified.peers_max) + " a rank"});
   table.AddRow({"digest", summary.digest});
   if (!arguments.job.empty()) table.AddRow({"job", arguments.job + " is the one embedded"});
-  table.AddRow({"spent", Duration(loaded.verify_seconds)});
+  table.AddRow({"spent", SecondsText(loaded.verify_seconds)});
   Print(table.Text());
 }
 

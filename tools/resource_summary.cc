@@ -7,7 +7,8 @@
 #include <map>
 #include <string_view>
 
-#include "tools/quantities.h"
+#include "schedules/number_text.h"
+#include "tools/amounts.h"
 
 namespace reshard {
 namespace {
@@ -51,10 +52,10 @@ TextTable ResourceTable(const std::vector<ResourceKind>& kinds) {
                    {"busiest", Alignment::kRight},
                    {"", Alignment::kLeft}});
   for (const ResourceKind& kind : kinds) {
-    table.AddRow({kind.name, Count(kind.resources), DataAmount(kind.bytes),
-                  Percentage(kind.busy_mean), Percentage(kind.busiest.busy),
-                  fmt::format("{}: {} at {}", kind.busiest.name, DataAmount(kind.busiest.bytes),
-                              Rate(kind.busiest.rate_gbps))});
+    table.AddRow({kind.name, CountText(kind.resources), BytesText(kind.bytes),
+                  PercentText(kind.busy_mean), PercentText(kind.busiest.busy),
+                  fmt::format("{}: {} at {}", kind.busiest.name, BytesText(kind.busiest.bytes),
+                              RateText(kind.busiest.rate_gbps))});
   }
   return table;
 }

@@ -32,7 +32,7 @@ class Readme(unittest.TestCase):
         return json.loads(done.stdout)
 
     def listed_fields(self, command):
-        """The fields that the table of the README says `command` prints."""
+        """The fields that the tables of the README say `command` prints."""
         table = self.text.split("### Fields of --json")[1].split("\n## ")[0]
         fields = []
         for line in table.splitlines():
@@ -56,7 +56,19 @@ class Readme(unittest.TestCase):
         for name in ("bytes", "digest", "gap", "stagingBytesMax", "opsPerGroupMax", "peersMax"):
             self.assertEqual(compiled[name], verified[name], name)
             self.assertEqual(compiled[name], simulated[name], name)
+        inspected = self.run_json("reshard-inspect", "plan.reshard")
+        self.assert_fields("inspect", inspected)
+        for name in set(compiled) & set(inspected):
+            self.assertEqual(compiled[name], inspected[name], name)
         self.assertEqual(compiled["fileBytes"], (self.folder / "plan.reshard").stat().st_size)
+
+    def test_fields_of_the_other_commands_are_those_listed(self):
+        self.run_json("reshard-compile", "job.json", "-o", "plan.reshard")
+        for option, value in (("--rank", "0"), ("--class", "0"), ("--diff", "plan.reshard")):
+            printed = self.run_json("reshard-inspect", "plan.reshard", option, value)
+            self.assert_fields(f"inspect {option}", printed)
+        self.assert_fields("draw", self.run_json("reshard-draw", "plan.reshard", "-o", "plan.svg"))
+        self.assert_fields("replay", self.run_json("reshard-replay", "plan.reshard", "--check"))
 
     def test_example_moves_what_its_shapes_say(self):
         # 1024x512 + 2 of 256x512 + 512x1024 + 512 elements of 2 bytes; two replicas of the engine,

@@ -5,7 +5,8 @@ A transcript is text:
 
     # a comment, kept
     === NAME          a file to write into the working directory, up to a line "==="
-    $ COMMAND         one of the programs and its arguments, split as a shell would; no shell runs it
+    % COMMAND         one of the programs and its arguments, split as a shell would, to set things up
+    $ COMMAND         the same, and held to what follows
     output            what it prints on standard output
     ! output          what it prints on standard error
     [exit N]          its exit status, where that is not 0
@@ -30,14 +31,18 @@ import sys
 import tempfile
 
 DURATION = r"\d[\d,.]* (?:ns|us|ms|s)\b"
-WALL_CLOCK_FIELDS = r'"(compileSeconds|verifySeconds|simulateSeconds|replaySeconds)": [-+\d.e]+'
+RATE = r"\d[\d,.e+-]* GB/s"
+WALL_CLOCK_FIELDS = r'"(compileSeconds|verifySeconds|simulateSeconds|seconds)": [-+\d.e]+'
 
 
-def masked(line):
+def masked(line, program):
     """`line` without the times that differ from run to run."""
     line = re.sub(WALL_CLOCK_FIELDS, r'"\1": <seconds>', line)
     if line.startswith("spent "):
         line = re.sub(DURATION, "<time>", line)
+    if program == "reshard-replay":  # all its times are measured, and widen its columns
+        line = re.sub(RATE, "<rate>", re.sub(DURATION, "<time>", line))
+        line = re.sub(r"(?<=\S) {2,}", "  ", line)
     return line
 
 
@@ -48,8 +53,8 @@ def run(command, folder, programs):
     done = subprocess.run([program, *words[1:]], cwd=folder, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=600,
                           env={**os.environ, "LC_ALL": "C", "NO_COLOR": "1"})
-    lines = [masked(line) for line in done.stdout.splitlines()]
-    lines += ["! " + masked(line) for line in done.stderr.splitlines()]
+    lines = [masked(line, words[0]) for line in done.stdout.splitlines()]
+    lines += ["! " + masked(line, words[0]) for line in done.stderr.splitlines()]
     broken = []
     if done.returncode != 0:
         lines.append(f"[exit {done.returncode}]")
@@ -57,7 +62,7 @@ def run(command, folder, programs):
             broken.append(f"was killed by signal {-done.returncode}")
         if len(done.stderr.splitlines()) != 1:
             broken.append("failed without exactly one line on standard error")
-        if done.stdout:
+        if done.stdout and done.returncode != 4:  # a run that failed shows how far it came
             broken.append("failed after printing a result")
         if sorted(os.listdir(folder)) != before:
             broken.append("failed and left a file behind")
@@ -81,9 +86,14 @@ def replay(text, folder, programs, source):
             printed, broken = run(line[2:], folder, programs)
             now += [line, *printed]
             faults += [f"{line[2:]}: {fault}" for fault in broken]
+        elif line.startswith("% "):
+            now.append(line)
+            printed, _ = run(line[2:], folder, programs)
+            if printed and printed[-1].startswith("[exit"):
+                faults.append(f"{line[2:]}: {printed}")
         elif line.startswith("#"):
             now.append(line)
-        elif not line and (not lines or lines[0].startswith(("$ ", "#", "=== "))):
+        elif not line and (not lines or lines[0].startswith(("$ ", "% ", "#", "=== "))):
             now.append(line)  # any other empty line is a command's
     return "\n".join(now) + "\n", faults
 
