@@ -115,13 +115,13 @@ class ShapeSearch {
                                 std::min(1e6, std::ceil((b + std::sqrt(a * b)) / limit)))),
                 {1, kTailHalvings}};
     double full = std::max(1.0, std::floor((a + std::sqrt(a * b)) / limit) - 1);
-    if (options.chunk_bytes > 0) {
-      full = std::max(full, static_cast<double>(CeilDivide(peak_bytes_, options.chunk_bytes)) - 1);
-    }
     const auto ratio = [](std::int64_t bytes, std::int64_t most) {
       return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, most));
     };
-    double staging_excess = 0;
+    double staging_excess = full > kMaxFullRounds ? 2 : 0;  // as far as is known
+    if (options.chunk_bytes > 0) {
+      full = std::max(full, static_cast<double>(CeilDivide(peak_bytes_, options.chunk_bytes)) - 1);
+    }
     while (full <= kMaxFullRounds && shape.before <= kMaxFullRounds) {
       shape.last.full = static_cast<std::int32_t>(full);
       Lower(shape);
