@@ -38,7 +38,7 @@ LIBRARIES = [
     (r"nlohmann/.*", ["foundation/"]),
     (r"boost/graph/.*", ["compiler/flow_network."]),
     (r"boost/.*", ["compiler/", "schedules/", "simulator/", "topology/"]),
-    (r"coin/.*|Clp.*|Coin.*", ["compiler/linear_program."]),
+    (r"coin/.*|Clp.*|Coin.*", ["compiler/linear_program.", "tests/"]),
     (r"gvc\.h|cgraph\.h|graphviz/.*", ["schedules/drawing/"]),
     (r"pugixml\.hpp|yaml-cpp/.*", ["topology/"]),
     (r"simgrid/.*", ["tests/"]),
