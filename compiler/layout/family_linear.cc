@@ -154,12 +154,13 @@ Result<bool> LinearBuilder::Holds(Kind kind, std::span<const LinearCut> cuts,
 
 // In block units. Merged parts are placed at ceil(offset / 128) (vLLM's linear layers do so), so
 // that only the last may end inside a block, and only where its tensor ends.
-Result<Block> LinearBuilder::ScaleBlockOf(const LinearCut& cut,
-                                          std::int64_t scale_columns_multiple) const {
+Result<LinearBuilder::Entry> LinearBuilder::ScaleEntryOf(
+    const LinearCut& cut, std::int64_t scale_columns_multiple) const {
   const ScaleBlock& unit = model_->scale_block();
-  std::vector<Block> parts;
+  Entry entry;
+  std::int64_t at = 0;
+  std::int64_t columns = 0;
   for (const RowRange& range : cut.rows) {
-    const Tensor& scale = model_->tensor(range.tensors[Kind::kScale]);
     const Tensor& weight = WeightOf(*model_, range.tensors);
     const bool last = &range == &cut.rows.back();
     const auto off_boundary = [&](std::int64_t begin, std::int64_t end, std::int64_t size,
@@ -173,63 +174,93 @@ Result<Block> LinearBuilder::ScaleBlockOf(const LinearCut& cut,
         (range.end % unit.rows != 0 && (range.end != rows || !last))) {
       return off_boundary(range.begin, range.end, rows, unit.rows, "rows");
     }
-    const std::int64_t columns = weight.shape[1];
+    const std::int64_t width = weight.shape[1];
     const std::int64_t column_end =
-        cut.column_end == LinearCut::kAllColumns ? columns : cut.column_end;
+        cut.column_end == LinearCut::kAllColumns ? width : cut.column_end;
     if (cut.column_begin % unit.columns != 0 ||
-        (column_end % unit.columns != 0 && column_end != columns)) {
-      return off_boundary(cut.column_begin, column_end, columns, unit.columns, "columns");
+        (column_end % unit.columns != 0 && column_end != width)) {
+      return off_boundary(cut.column_begin, column_end, width, unit.columns, "columns");
     }
-    parts.push_back(
-        Block::OfTensor(range.tensors[Kind::kScale], scale.shape)
-            .Slice(0, range.begin / unit.rows, CeilDivide(range.end, unit.rows))
-            .Slice(1, cut.column_begin / unit.columns, CeilDivide(column_end, unit.columns)));
+    const std::int64_t first_row = range.begin / unit.rows;
+    const std::int64_t first_column = cut.column_begin / unit.columns;
+    const std::int64_t block_rows = CeilDivide(range.end, unit.rows) - first_row;
+    columns = CeilDivide(column_end, unit.columns) - first_column;
+    entry.boxes.push_back(
+        {range.tensors[Kind::kScale], first_row, block_rows, first_column, columns, at});
+    at += block_rows;
   }
-  const Block block = parts.size() == 1 ? parts.front() : Block::Concat(0, parts);
-  const std::int64_t columns = block.shape()[1];
-  return block.PadTo(1, CeilDivide(columns, scale_columns_multiple) * scale_columns_multiple);
+  entry.shape = {at, CeilDivide(columns, scale_columns_multiple) * scale_columns_multiple};
+  return entry;
 }
 
-Result<Block> LinearBuilder::BlockOf(Kind kind, const LinearCut& cut,
-                                     std::int64_t scale_columns_multiple) const {
-  if (kind == Kind::kScale) return ScaleBlockOf(cut, scale_columns_multiple);
-  std::vector<Block> parts;
-  parts.reserve(cut.rows.size());
+Result<LinearBuilder::Entry> LinearBuilder::EntryOf(Kind kind, const LinearCut& cut,
+                                                    std::int64_t scale_columns_multiple) const {
+  if (kind == Kind::kScale) return ScaleEntryOf(cut, scale_columns_multiple);
+  Entry entry;
+  entry.boxes.reserve(cut.rows.size());
+  const bool matrix =
+      kind == Kind::kWeight && WeightOf(*model_, cut.rows.front().tensors).shape.size() > 1;
+  const bool whole = !matrix || cut.column_end == LinearCut::kAllColumns;
+  const std::int64_t column = whole ? 0 : cut.column_begin;
+  const std::int64_t columns = !matrix ? 1
+                               : whole ? ColumnCount(*model_, cut.rows.front().tensors)
+                                       : cut.column_end - cut.column_begin;
+  std::int64_t at = 0;
   for (const RowRange& range : cut.rows) {
-    const TensorIndex tensor = range.tensors[kind];
-    Block part =
-        Block::OfTensor(tensor, model_->tensor(tensor).shape).Slice(0, range.begin, range.end);
-    const bool columns = kind == Kind::kWeight && cut.column_end != LinearCut::kAllColumns;
-    parts.push_back(columns ? part.Slice(1, cut.column_begin, cut.column_end) : std::move(part));
+    const std::int64_t rows = range.end - range.begin;
+    entry.boxes.push_back({range.tensors[kind], range.begin, rows, column, columns, at});
+    at += rows;
   }
-  Block block = parts.size() == 1 ? std::move(parts.front()) : Block::Concat(0, parts);
-  if (cut.padded_rows == 0) return block;
-  return block.PadTo(0, block.shape()[0] + cut.padded_rows);
+  entry.shape.push_back(at + cut.padded_rows);
+  if (matrix) entry.shape.push_back(columns);
+  return entry;
 }
 
-Result<void> LinearBuilder::Add(const LinearNames& names, const LinearCut& cut) {
-  if (const Result<void> joined = CheckJoin(cut, names.weight); !joined) return joined;
-  const std::span<const LinearCut> one(&cut, 1);
-  for (const auto& [kind, name] :
-       {std::pair{Kind::kWeight, &names.weight}, std::pair{Kind::kBias, &names.bias},
-        std::pair{Kind::kScale, &names.scale}}) {
-    const Result<bool> held = Holds(kind, one, *name);
-    if (!held) return tl::unexpected(held.error());
-    if (!*held) continue;
-    const TensorIndex first = cut.rows.front().tensors[kind];
-    if (name->empty()) {
-      return InputError("", model_->tensor(first).name + ": the framework has no parameter for it");
+Result<void> LinearBuilder::AddKind(Kind kind, const std::string& name, const LinearNames& names,
+                                    std::span<const LinearCut> cuts, bool stacked) {
+  std::vector<Entry> entries;
+  entries.reserve(cuts.size());
+  for (const LinearCut& cut : cuts) {
+    Result<Entry> entry = EntryOf(kind, cut, names.scale_columns_multiple);
+    if (!entry) return tl::unexpected(entry.error());
+    if (!entries.empty() && entry->shape != entries.front().shape) {
+      return InputError(name, model_->tensor(cut.rows.front().tensors[kind]).name +
+                                  " differs in shape from the other experts'");
     }
-    const Result<Block> block = BlockOf(kind, cut, names.scale_columns_multiple);
-    if (!block) return tl::unexpected(block.error());
-    const Result<void> added = builder_->AddParameter(*name, model_->tensor(first).dtype, *block);
-    if (!added) return added;
+    entries.push_back(*std::move(entry));
+  }
+  const DType dtype = model_->tensor(entries.front().boxes.front().tensor).dtype;
+  const std::vector<std::int64_t>& shape = entries.front().shape;
+  std::vector<std::int64_t> full = shape;
+  if (stacked) full.insert(full.begin(), static_cast<std::int64_t>(entries.size()));
+  const Result<ParameterIndex> parameter = builder_->AddParameter(Parameter{name, dtype, full});
+  if (!parameter) return tl::unexpected(parameter.error());
+
+  const std::int64_t width = shape.size() < kMatrixDims ? 1 : shape[1];
+  std::int64_t entry_offset = 0;
+  for (const Entry& entry : entries) {
+    for (const Box& box : entry.boxes) {
+      const Tensor& tensor = model_->tensor(box.tensor);
+      if (tensor.dtype != dtype) {
+        return InputError(name, "the parameter is " + std::string(Name(dtype)) + ", but tensor " +
+                                    tensor.name + " in it is " + std::string(Name(tensor.dtype)));
+      }
+      if (box.rows == 0 || box.columns == 0) continue;
+      const std::array begin{box.row, box.column};
+      const std::array extent{box.rows, box.columns};
+      const std::array stride{width, std::int64_t{1}};
+      const std::size_t dims = tensor.shape.size();
+      builder_->AddRegion({box.tensor, *parameter, entry_offset + box.at * width,
+                           std::span(begin).first(dims), std::span(extent).first(dims),
+                           std::span(stride).first(dims)});
+    }
+    entry_offset += shape[0] * width;
   }
   return {};
 }
 
-Result<void> LinearBuilder::AddStack(const LinearNames& names, std::span<const LinearCut> cuts) {
-  if (cuts.empty()) return {};
+Result<void> LinearBuilder::AddAll(const LinearNames& names, std::span<const LinearCut> cuts,
+                                   bool stacked) {
   for (const LinearCut& cut : cuts) {
     if (const Result<void> joined = CheckJoin(cut, names.weight); !joined) return joined;
   }
@@ -239,22 +270,22 @@ Result<void> LinearBuilder::AddStack(const LinearNames& names, std::span<const L
     const Result<bool> held = Holds(kind, cuts, *name);
     if (!held) return tl::unexpected(held.error());
     if (!*held) continue;
-    std::vector<Block> entries;
-    entries.reserve(cuts.size());
-    for (const LinearCut& cut : cuts) {
-      Result<Block> entry = BlockOf(kind, cut, names.scale_columns_multiple);
-      if (!entry) return tl::unexpected(entry.error());
-      if (!entries.empty() && entry->shape() != entries.front().shape()) {
-        return InputError(*name, model_->tensor(cut.rows.front().tensors[kind]).name +
-                                     " differs in shape from the other experts'");
-      }
-      entries.push_back(*std::move(entry));
+    if (name->empty()) {
+      return InputError("", model_->tensor(cuts.front().rows.front().tensors[kind]).name +
+                                ": the framework has no parameter for it");
     }
-    const DType dtype = model_->tensor(cuts.front().rows.front().tensors[kind]).dtype;
-    const Result<void> added = builder_->AddParameter(*name, dtype, Block::Stack(entries));
+    const Result<void> added = AddKind(kind, *name, names, cuts, stacked);
     if (!added) return added;
   }
   return {};
+}
+
+Result<void> LinearBuilder::Add(const LinearNames& names, const LinearCut& cut) {
+  return AddAll(names, std::span(&cut, 1), false);
+}
+
+Result<void> LinearBuilder::AddStack(const LinearNames& names, std::span<const LinearCut> cuts) {
+  return cuts.empty() ? Result<void>() : AddAll(names, cuts, true);
 }
 
 }  // namespace reshard

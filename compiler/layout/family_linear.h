@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/layout/block.h"
 #include "compiler/layout/family_tensors.h"
 #include "compiler/layout/rank_layout_builder.h"
 #include "foundation/error.h"
@@ -84,10 +83,30 @@ class LinearBuilder {
   Result<void> AddStack(const LinearNames& names, std::span<const LinearCut> cuts);
 
  private:
-  Result<Block> BlockOf(Kind kind, const LinearCut& cut, std::int64_t scale_columns_multiple) const;
-  Result<Block> ScaleBlockOf(const LinearCut& cut, std::int64_t scale_columns_multiple) const;
-  Result<bool> Holds(Kind kind, std::span<const LinearCut> cuts, const std::string& name) const;
+  // Rows and columns of one tensor, and the row of the parameter they begin at. Bias boxes have one
+  // column.
+  struct Box {
+    TensorIndex tensor = 0;
+    std::int64_t row = 0;
+    std::int64_t rows = 0;
+    std::int64_t column = 0;
+    std::int64_t columns = 0;
+    std::int64_t at = 0;
+  };
+  // One entry of a parameter: its boxes, and the shape they fill, padding included.
+  struct Entry {
+    std::vector<Box> boxes;
+    std::vector<std::int64_t> shape;
+  };
+
   Result<void> CheckJoin(const LinearCut& cut, const std::string& name) const;
+  Result<bool> Holds(Kind kind, std::span<const LinearCut> cuts, const std::string& name) const;
+  Result<Entry> EntryOf(Kind kind, const LinearCut& cut, std::int64_t scale_columns_multiple) const;
+  Result<Entry> ScaleEntryOf(const LinearCut& cut, std::int64_t scale_columns_multiple) const;
+  // One parameter of `kind` from all cuts; with a dim 0 for them if `stacked`.
+  Result<void> AddKind(Kind kind, const std::string& name, const LinearNames& names,
+                       std::span<const LinearCut> cuts, bool stacked);
+  Result<void> AddAll(const LinearNames& names, std::span<const LinearCut> cuts, bool stacked);
 
   const FamilyTensors* model_;
   RankLayoutBuilder* builder_;

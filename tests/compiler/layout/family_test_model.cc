@@ -11,10 +11,13 @@
 
 namespace reshard {
 
-Model ReferenceModel(const std::string& name) {
-  const std::string folder = std::string(RESHARD_SOURCE_DIR) + "/schedules/reference/";
-  const JsonDocument path{"test", JsonValue(name + ".config.json")};
-  Result<Model> model = ReadModel(JsonCursor(path), Folder::Of(folder + "test.json"));
+Model ReferenceModel(const std::string& name, std::int64_t layers) {
+  Result<JsonDocument> config = ReadJsonFile(std::string(RESHARD_SOURCE_DIR) +
+                                             "/schedules/reference/" + name + ".config.json");
+  EXPECT_TRUE(config.has_value()) << ToString(config.error());
+  if (!config) return {};
+  if (layers > 0) *config->root.Find("num_hidden_layers") = JsonValue(layers);
+  Result<Model> model = ReadModel(JsonCursor(*config), Folder::Nowhere());
   EXPECT_TRUE(model.has_value()) << ToString(model.error());
   return model ? *std::move(model) : Model();
 }

@@ -12,11 +12,12 @@
 
 namespace reshard {
 
-// The model of schedules/reference/NAME.config.json; the test fails if it cannot be read.
-Model ReferenceModel(const std::string& name);
+// The model of schedules/reference/NAME.config.json, with `layers` main layers where given (for
+// tests that need but a few); the test fails if it cannot be read.
+Model ReferenceModel(const std::string& name, std::int64_t layers = 0);
 // The model of a JSON text, as `model` stands in a job.
 Result<Model> ModelOf(const std::string& json);
-// The tensors of `model` for which `kept` holds, without family and config.
+// The tensors of `model`, without family and config.
 Model BareList(const Model& model);
 
 // The layout that `build` makes of the JSON text of its fields.

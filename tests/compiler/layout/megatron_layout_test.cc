@@ -180,7 +180,7 @@ TEST(MegatronLayout, RankOfQwen3MoeWithTensorAndContextParallelism) {
 
 // expertTensor defaults to tensor: 2 * 16 * 4 = 128 does not divide 64.
 TEST(MegatronLayout, ExpertTensorDefaultsToTensor) {
-  EXPECT_THAT(ErrorOf(ReferenceModel("qwen3-235b"),
+  EXPECT_THAT(ErrorOf(ReferenceModel("qwen3-235b", 4),
                       R"({"tensor": 2, "context": 2, "pipeline": 4, "expert": 16})", 64),
               HasSubstr("expertTensor x expert x pipeline = 2 x 16 x 4 does not divide the 64"));
 }
@@ -208,7 +208,7 @@ TEST(MegatronLayout, RankOfQwen3MoeOnEightStages) {
 // (64 + 2 * 4) * 128 = 9216 rows over 8 ranks are 1152 = nine heads each; a group is q0..q15, k0,
 // v0. Rank 0 has q0..q8, rank 1 q9..q15 | k0 | v0, rank 2 q16..q24: Megatron replicates nothing.
 TEST(MegatronLayout, MoreTensorRanksThanKeyValueHeadsCutRawRows) {
-  const Model model = ReferenceModel("qwen3-235b");
+  const Model model = ReferenceModel("qwen3-235b", 1);
   const GroupLayout group = Megatron(model, R"({"tensor": 8, "expert": 8, "expertTensor": 1})", 8);
   const std::string name = "decoder.layers.0.self_attention.linear_qkv.weight";
   const std::string prefix = "model.layers.0.self_attn.";
@@ -283,7 +283,7 @@ TEST(MegatronLayout, TiedOutputLayerIsACopyOnTheLastStage) {
 // make-vocab-size-divisible-by 128 at T8: 151936 -> 152576 = 8 * 19072. The real rows of the last
 // rank are 151936 - 7 * 19072 = 18432.
 TEST(MegatronLayout, PaddedVocabularyLeavesTheLastRanksFewerRows) {
-  const Model model = ReferenceModel("qwen3-235b");
+  const Model model = ReferenceModel("qwen3-235b", 1);
   const GroupLayout group =
       Megatron(model, R"({"tensor": 8, "expertTensor": 1, "paddedVocabulary": 152576})", 8);
   EXPECT_THAT(ParameterText(model, OfRank(group, 7), "embedding.word_embeddings.weight"),
@@ -307,10 +307,10 @@ TEST(MegatronLayout, PaddingMayFillWholeRanks) {
 
 TEST(MegatronLayout, VocabularyThatDoesNotDivideAsksForPadding) {
   const std::string error =
-      ErrorOf(ReferenceModel("qwen3-235b"), R"({"tensor": 7, "expertTensor": 1})", 7);
+      ErrorOf(ReferenceModel("qwen3-235b", 1), R"({"tensor": 7, "expertTensor": 1})", 7);
   EXPECT_THAT(error, HasSubstr("model.embed_tokens.weight: rows: 151936 is not divisible by 7"));
   EXPECT_THAT(error, HasSubstr("give paddedVocabulary"));
-  EXPECT_THAT(ErrorOf(ReferenceModel("qwen3-235b"), R"({"paddedVocabulary": 100})", 1),
+  EXPECT_THAT(ErrorOf(ReferenceModel("qwen3-235b", 1), R"({"paddedVocabulary": 100})", 1),
               HasSubstr("100 is below the 151936 rows of model.embed_tokens.weight"));
 }
 
@@ -346,7 +346,7 @@ TEST(MegatronLayout, MtpLayersAreHeldOnlyWhereAsked) {
 
 // expertTensor cuts gate, up and down of each expert: F 1536 over 2.
 TEST(MegatronLayout, ExpertTensorCutsExperts) {
-  const Model model = ReferenceModel("qwen3-235b");
+  const Model model = ReferenceModel("qwen3-235b", 1);
   const GroupLayout group = Megatron(model, R"({"tensor": 2, "expert": 2, "expertTensor": 2})", 4);
   const std::string prefix = "model.layers.0.mlp.experts.64.";
   const RankLayout& rank = OfRank(group, 3);  // x 1, ep 1
@@ -363,12 +363,12 @@ TEST(MegatronLayout, ExpertTensorCutsExperts) {
 
 TEST(MegatronLayout, Fp8CutsOffABlockBoundaryAreRefusedByTensor) {
   // 18432 over 32 is 576 = 4.5 blocks.
-  EXPECT_THAT(ErrorOf(ReferenceModel("deepseek-v3"),
+  EXPECT_THAT(ErrorOf(ReferenceModel("deepseek-v3", 4),
                       R"({"tensor": 32, "expertTensor": 1, "expert": 32})", 32),
               HasSubstr("model.layers.0.mlp.gate_proj.weight: rows 0 to 576 of 18432 cut its FP8 "
                         "blocks of 128"));
   // 2048 over 32 is 64.
-  EXPECT_THAT(ErrorOf(ReferenceModel("deepseek-v3"), R"({"expertTensor": 32})", 32),
+  EXPECT_THAT(ErrorOf(ReferenceModel("deepseek-v3", 4), R"({"expertTensor": 32})", 32),
               HasSubstr("mlp.experts.0.gate_proj.weight: rows 0 to 64 of 2048 cut"));
 }
 
@@ -381,8 +381,54 @@ TEST(MegatronLayout, HeadsThatDoNotDivideAreRefused) {
   EXPECT_THAT(ErrorOf(ReferenceModel("qwen3-4b"), R"({"tensor": 64})", 64),
               HasSubstr("query heads: 32 is not divisible by 64"));
   EXPECT_THAT(
-      ErrorOf(ReferenceModel("deepseek-v3-bf16"), R"({"tensor": 256, "expertTensor": 1})", 256),
+      ErrorOf(ReferenceModel("deepseek-v3-bf16", 4), R"({"tensor": 256, "expertTensor": 1})", 256),
       HasSubstr("query heads: 128 is not divisible by 256"));
+}
+
+// A bare list of a 32B model with 64 and 8 heads of 128, on four stages of 16 layers.
+TEST(MegatronLayout, ABareListOfQwen3TellsItsHeads) {
+  const Result<Model> model = ModelOf(
+      R"({"model_type": "qwen3", "torch_dtype": "bfloat16", "hidden_size": 5120,
+          "num_hidden_layers": 64, "num_attention_heads": 64, "num_key_value_heads": 8,
+          "head_dim": 128, "intermediate_size": 25600, "vocab_size": 151936})");
+  ASSERT_TRUE(model);
+  const Model bare = BareList(*model);
+  ASSERT_EQ(bare.tensors.size(), 707U);
+  const GroupLayout group = Megatron(bare, R"({"tensor": 4, "pipeline": 4, "data": 2})", 32);
+  EXPECT_EQ(group.layouts.size(), 16U);
+  // Stage 2, tp 3: groups 6 and 7 of eight query heads, k, v.
+  EXPECT_THAT(
+      ParameterText(bare, OfRank(group, 19), "decoder.layers.40.self_attention.linear_qkv.weight",
+                    "model.layers.40.self_attn."),
+      ElementsAre("BF16 [2560, 5120]",  //
+                  "[0, 0] q_proj.weight [6144:7168, 0:5120]",
+                  "[1024, 0] k_proj.weight [768:896, 0:5120]",
+                  "[1152, 0] v_proj.weight [768:896, 0:5120]",
+                  "[1280, 0] q_proj.weight [7168:8192, 0:5120]",
+                  "[2304, 0] k_proj.weight [896:1024, 0:5120]",
+                  "[2432, 0] v_proj.weight [896:1024, 0:5120]"));
+}
+
+// One MoE layer without attention: its experts, router and norms are held, nothing else.
+TEST(MegatronLayout, PartOfALayerIsHeldAsFarAsItGoes) {
+  Model model = BareList(ReferenceModel("deepseek-v3", 4));
+  std::erase_if(model.tensors, [](const Tensor& tensor) {
+    return !tensor.name.starts_with("model.layers.3.") ||
+           tensor.name.find("self_attn") != std::string::npos;
+  });
+  // 2 norms, router and bias, 3 shared weights and scales, 256 * 6 of the experts.
+  ASSERT_EQ(model.tensors.size(), 2U + 2 + 6 + 256 * 6);
+  for (Tensor& tensor : model.tensors) tensor.name.replace(0, 15, "model.layers.0.");
+  const GroupLayout group = Megatron(model, R"({"pipeline": 1, "expert": 16})", 32);
+  EXPECT_EQ(group.layouts.size(), 16U);
+  EXPECT_EQ(ExpertsOf(OfRank(group, 17), 0), Range(16, 32));
+  std::int64_t bytes = 0;
+  for (const Tensor& tensor : model.tensors) bytes += TensorBytes(tensor);
+  std::int64_t experts = 0;
+  for (const Tensor& tensor : model.tensors) {
+    if (tensor.name.find(".experts.") != std::string::npos) experts += TensorBytes(tensor);
+  }
+  EXPECT_EQ(RegionBytes(model, OfRank(group, 17)), bytes - experts / 16 * 15);
 }
 
 TEST(MegatronLayout, ABareListOfALlamaAsksForHeads) {

@@ -57,7 +57,7 @@ TEST(VllmLayout, EveryTensorButThoseOfLayer61IsHeld) {
 }
 
 TEST(VllmLayout, ParametersOfLatentAttention) {
-  const Model model = ReferenceModel("deepseek-v3");
+  const Model model = ReferenceModel("deepseek-v3", 6);
   const GroupLayout group = Vllm(model, R"({"tensor": 8})", 8);
   const RankLayout& rank = OfRank(group, 3);
   const std::string name = "model.layers.5.self_attn.";
@@ -107,7 +107,7 @@ TEST(VllmLayout, RoutersAreWholeAndSharedExpertsCut) {
 // Without expertParallel an engine of T8 and data 16 cuts each expert 128 ways: 2048 / 128 = 16
 // rows of gate and of up. Rank 13 has t 5, dp 1: q = 13.
 TEST(VllmLayout, ExpertsAreCutOverTensorAndData) {
-  const Model model = ReferenceModel("deepseek-v3-bf16");
+  const Model model = ReferenceModel("deepseek-v3-bf16", 4);
   const GroupLayout group = Vllm(model, R"({"tensor": 8, "data": 16})", 128);
   EXPECT_EQ(group.layouts.size(), 128U);
   const std::string name = "model.layers.3.mlp.experts.";
@@ -130,7 +130,7 @@ TEST(VllmLayout, ExpertsAreCutOverTensorAndData) {
 
 // As independent engines each rank holds 256 rows of every expert.
 TEST(VllmLayout, IndependentEnginesCutExpertsOverTensorAlone) {
-  const Model model = ReferenceModel("deepseek-v3");
+  const Model model = ReferenceModel("deepseek-v3", 4);
   const GroupLayout group = Vllm(model, R"({"tensor": 8})", 16);
   const std::string name = "model.layers.3.mlp.experts.";
   const std::vector<std::string> text =
@@ -146,7 +146,7 @@ TEST(VllmLayout, IndependentEnginesCutExpertsOverTensorAlone) {
 
 // With it rank q holds experts 2q and 2q + 1 whole, and the shared expert is whole on every rank.
 TEST(VllmLayout, ExpertParallelRanksHoldWholeExperts) {
-  const Model model = ReferenceModel("deepseek-v3");
+  const Model model = ReferenceModel("deepseek-v3", 4);
   const GroupLayout group =
       Vllm(model, R"({"tensor": 8, "data": 16, "expertParallel": true})", 128);
   const std::string name = "model.layers.3.mlp.";
@@ -165,7 +165,7 @@ TEST(VllmLayout, ExpertParallelRanksHoldWholeExperts) {
 
 // In one engine without data parallelism the shared expert stays cut.
 TEST(VllmLayout, SharedExpertsStayCutWithoutDataParallelism) {
-  const Model model = ReferenceModel("deepseek-v3");
+  const Model model = ReferenceModel("deepseek-v3", 4);
   const GroupLayout group = Vllm(model, R"({"tensor": 8, "expertParallel": true})", 8);
   EXPECT_THAT(
       ParameterText(model, OfRank(group, 1), "model.layers.3.mlp.shared_experts.down_proj.weight",
@@ -176,7 +176,7 @@ TEST(VllmLayout, SharedExpertsStayCutWithoutDataParallelism) {
 
 // Four key-value heads at T8: ranks 2i and 2i + 1 hold head i both.
 TEST(VllmLayout, KeyValueHeadsAreReplicatedBeyondTheirNumber) {
-  const Model model = ReferenceModel("qwen3-235b");
+  const Model model = ReferenceModel("qwen3-235b", 1);
   const GroupLayout group = Vllm(model, R"({"tensor": 8})", 8);
   const std::string name = "model.layers.0.self_attn.";
   EXPECT_THAT(ParameterText(model, OfRank(group, 5), name + "qkv_proj.weight", name),
@@ -191,7 +191,7 @@ TEST(VllmLayout, KeyValueHeadsAreReplicatedBeyondTheirNumber) {
 }
 
 TEST(VllmLayout, KeyValueHeadsAreCutUpToTheirNumber) {
-  const Model model = ReferenceModel("qwen3-235b");
+  const Model model = ReferenceModel("qwen3-235b", 1);
   const GroupLayout group = Vllm(model, R"({"tensor": 2})", 2);
   const std::string name = "model.layers.0.self_attn.";
   EXPECT_THAT(ParameterText(model, OfRank(group, 1), name + "qkv_proj.weight", name),
@@ -256,7 +256,7 @@ TEST(VllmLayout, StagesHoldTheirLayers) {
 }
 
 TEST(VllmLayout, Fp8ShardsThatVllmDoesNotTakeAreRefusedByTensor) {
-  const Model model = ReferenceModel("deepseek-v3");
+  const Model model = ReferenceModel("deepseek-v3", 4);
   // 18432 / 32 = 576 rows are four blocks and a half: vLLM's linear layers raise.
   EXPECT_THAT(ErrorOf(model, R"({"tensor": 32})", 32),
               HasSubstr("model.layers.0.mlp.gate_proj.weight: rows 0 to 576 of 18432 cut its FP8"));
@@ -270,7 +270,7 @@ TEST(VllmLayout, Fp8ShardsThatVllmDoesNotTakeAreRefusedByTensor) {
 
 // Without scales nothing is refined: BF16 at T32.
 TEST(VllmLayout, Bf16ShardsMayBeSmall) {
-  EXPECT_EQ(ErrorOf(ReferenceModel("deepseek-v3-bf16"), R"({"tensor": 32})", 32), "none");
+  EXPECT_EQ(ErrorOf(ReferenceModel("deepseek-v3-bf16", 4), R"({"tensor": 32})", 32), "none");
 }
 
 TEST(VllmLayout, ALayerThatLacksAnExpertIsRefused) {

@@ -1,0 +1,121 @@
+#include <string>
+
+#include "compiler/layout/family.h"
+#include "foundation/strict_json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace reshard {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<Family> Read(const std::string& json) {
+  const Result<JsonDocument> document = ParseJson(json, "mine.json");
+  if (!document) return tl::unexpected(document.error());
+  return ReadFamily(JsonCursor(*document));
+}
+
+std::string ErrorOf(const std::string& json) {
+  const Result<Family> family = Read(json);
+  return family ? "none" : ToString(family.error());
+}
+
+// A family of one norm a layer, with `more` behind its fields.
+std::string With(const std::string& tensors, const std::string& more = "") {
+  return R"({"name": "mine", "layers": "count", "fields": {"count": {"default": "2"},
+             "size": {}}, "tensors": [)" +
+         tensors + "]" + more + "}";
+}
+
+const std::string kNorm =
+    R"({"name": "h.{layer}.norm.weight", "role": "norm.mlp_input", "shape": ["size"]})";
+
+TEST(ReadFamily, ReadsEveryField) {
+  const Result<Family> family = Read(
+      R"json({"name": "mine", "modelTypes": ["a", "b"], "requires": ["router", ["mla.q", "mla.q_a"]],
+          "layers": "count", "mtpLayers": "1", "experts": "number",
+          "fields": {"count": {"infer": "layers()", "default": "4"}, "number": {}},
+          "tensors": [{"name": "h.{layer}.e.{expert}.up", "role": "expert.up", "shape": ["8", "2"],
+                       "when": "layer > 0", "quantized": true},
+                      {"name": "h.{layer}.up.bias", "role": "mlp.up", "kind": "bias",
+                       "shape": ["8"], "dtype": "F32"}],
+          "recomputed": {"vllm": [{"name": "h.{layer}.w", "from": "mlp.up"}]}})json");
+  ASSERT_TRUE(family) << ToString(family.error());
+  EXPECT_EQ(family->name, "mine");
+  EXPECT_EQ(family->model_types, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(family->required, (std::vector<std::vector<Role>>{
+                                  {Role::kRouter}, {Role::kMlaQuery, Role::kMlaQueryDown}}));
+  EXPECT_EQ(family->layers->text(), "count");
+  EXPECT_EQ(family->mtp_layers->text(), "1");
+  EXPECT_EQ(family->experts->text(), "number");
+  ASSERT_NE(family->FindField("count"), nullptr);
+  EXPECT_EQ(family->FindField("count")->infer->text(), "layers()");
+  EXPECT_EQ(family->FindField("count")->otherwise->text(), "4");
+  EXPECT_EQ(family->FindField("absent"), nullptr);
+  ASSERT_EQ(family->tensors.size(), 2U);
+  EXPECT_EQ(family->tensors[0].role, Role::kExpertUp);
+  EXPECT_EQ(family->tensors[0].when->text(), "layer > 0");
+  EXPECT_TRUE(family->tensors[0].quantized);
+  EXPECT_EQ(family->tensors[0].kind, Kind::kWeight);
+  EXPECT_EQ(family->tensors[1].kind, Kind::kBias);
+  EXPECT_EQ(family->tensors[1].dtype, DType::kF32);
+  ASSERT_EQ(family->recomputed.size(), 1U);
+  EXPECT_EQ(family->recomputed[0].framework, "vllm");
+  EXPECT_EQ(family->recomputed[0].name, "h.{layer}.w");
+  EXPECT_EQ(family->recomputed[0].from, Role::kMlpUp);
+}
+
+TEST(ReadFamily, MisspeltWordsAreRefusedWithTheNearest) {
+  EXPECT_EQ(ErrorOf(With(kNorm)), "none");
+  EXPECT_THAT(ErrorOf(With(kNorm, R"(, "requres": [])")), HasSubstr("did you mean 'requires'?"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.finl", "shape": []})")),
+              HasSubstr("unknown role 'norm.finl'; did you mean 'norm.final'?"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.final", "shape": ["sise"]})")),
+              HasSubstr("'sise' mentions 'sise', which fields lacks; did you mean 'size'?"));
+  EXPECT_THAT(
+      ErrorOf(
+          With(R"json({"name": "n", "role": "norm.final", "shape": [], "when": "has(siz)"})json")),
+      HasSubstr("did you mean 'size'?"));
+  EXPECT_THAT(
+      ErrorOf(With(R"json({"name": "n", "role": "norm.final", "shape": ["row(embedding)"]})json")),
+      HasSubstr("calls 'row', which is unknown; did you mean 'rows'?"));
+  EXPECT_THAT(
+      ErrorOf(With(R"json({"name": "n", "role": "norm.final", "shape": ["rows(embeding)"]})json")),
+      HasSubstr("did you mean 'embedding'?"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.final", "shape": [], "kind": "scale"})")),
+              HasSubstr("unknown kind 'scale'"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.final", "shape": [], "dtype": "BF15"})")),
+              HasSubstr("unknown dtype 'BF15'"));
+}
+
+TEST(ReadFamily, PatternsMustFitTheirRoles) {
+  // A role of a layer without {layer}; of the model with it; an expert's without {expert}.
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.mlp_input", "shape": ["size"]})")),
+              HasSubstr("do not fit the role norm.mlp_input"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "h.{layer}.n", "role": "norm.final", "shape": ["size"]})")),
+              HasSubstr("do not fit the role norm.final"));
+  EXPECT_THAT(
+      ErrorOf(With(R"({"name": "h.{layer}.n", "role": "expert.up", "shape": ["size", "1"]})")),
+      HasSubstr("do not fit the role expert.up"));
+  EXPECT_THAT(
+      ErrorOf(
+          With(R"({"name": "h.{layer}.{expert}.n", "role": "expert.up", "shape": ["size", "1"]})")),
+      HasSubstr("'experts' is missing"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "h.x{layer}.n", "role": "norm.mlp_input", "shape": []})")),
+              HasSubstr("is no name pattern"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "h..n", "role": "norm.final", "shape": []})")),
+              HasSubstr("is no name pattern"));
+  EXPECT_THAT(ErrorOf(With(kNorm + "," + kNorm)), HasSubstr("two patterns are named"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.final", "shape": ["size"],
+                              "quantized": true})")),
+              HasSubstr("only a matrix is quantized"));
+}
+
+TEST(ReadFamily, SyntaxOfExpressionsIsCheckedAtItsPlace) {
+  EXPECT_THAT(ErrorOf(With(R"({"name": "n", "role": "norm.final", "shape": ["size *"]})")),
+              HasSubstr("mine.json: tensors.0.shape.0: in 'size *': ends where a value"));
+}
+
+}  // namespace
+}  // namespace reshard
