@@ -6,6 +6,7 @@ namespace reshard {
 
 Result<RankResources> MakeRankResources(const JobRecords& job, const Cluster& cluster) {
   RankResources resources;
+  resources.rails_meet = cluster.fabric.rail_crossing == RailCrossing::kFull;
   resources.domains.resize(cluster.domains.size());
   std::vector<RankIndex> rank_of_gpu(cluster.gpus.size(), -1);
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {

@@ -23,7 +23,8 @@ struct RankResources {
   std::vector<double> network_peak_gbps;  // per rank: its NICs, shared ones in full
   std::vector<DomainIndex> domain;        // per rank
   std::vector<std::int32_t> rail;         // per rank: of its first NIC, -1 without
-  std::vector<DomainResources> domains;   // per domain of the cluster; empty where no rank is
+  bool rails_meet = true;  // bytes may cross between rails for nothing (RailCrossing::kFull)
+  std::vector<DomainResources> domains;  // per domain of the cluster; empty where no rank is
 };
 
 // Fails where a rank names a GPU the cluster lacks.

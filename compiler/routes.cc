@@ -82,8 +82,13 @@ class RouteMaker {
 
   void AddColumn(std::size_t g, const Piece& piece, std::int64_t begin, std::int64_t end,
                  std::int32_t path) {
-    routes_.columns.push_back({piece.demand_class, begin, end, piece.holder, piece.exit, path,
-                               static_cast<std::int32_t>(g)});
+    // Towards one head the bytes leave over that head's rail, where rails do not meet.
+    const std::vector<PathHop>& hops = routes_.paths[static_cast<std::size_t>(path)].hops;
+    const bool one_head = hops.size() < 2 || hops[1].parent != kFromSender;
+    const bool aligns = one_head && !deliveries_.groups[g].local;
+    const RankIndex exit = aligns ? OnRailOf(hops[0].to, piece.exit) : piece.exit;
+    routes_.columns.push_back(
+        {piece.demand_class, begin, end, piece.holder, exit, path, static_cast<std::int32_t>(g)});
   }
 
   // The group's line is cut where any domain changes its head, and where star pieces begin.
@@ -267,17 +272,11 @@ class RouteMaker {
     return cut.heads[std::min(static_cast<std::size_t>(at), cut.heads.size() - 1)];
   }
 
-  // From each head to the other receivers of its domain; the head of the group's domain d stands at
-  // hop first + d.
+  // Fan-out in all domains of a group, the head of its domain d standing at hop first + d.
   void AddFanOut(std::size_t g, std::size_t first, DeliveryPath& path) const {
     const DeliveryGroup& group = deliveries_.groups[g];
     for (std::size_t d = 0; d < group.domains.size(); ++d) {
-      const RankIndex head = path.hops[first + d].to;
-      for (const RankIndex receiver : group.domains[d].receivers) {
-        if (receiver != head) {
-          path.hops.push_back({head, receiver, static_cast<std::int32_t>(first + d)});
-        }
-      }
+      FanOut(group.domains[d], static_cast<std::int32_t>(first + d), path);
     }
   }
 
@@ -295,21 +294,54 @@ class RouteMaker {
   DeliveryPath Tree(std::size_t g, std::int64_t position, std::size_t first) const {
     const DeliveryGroup& group = deliveries_.groups[g];
     DeliveryPath path;
-    path.hops.push_back({0, HeadOf(g, first, position), kFromSender});
+    const RankIndex entry = HeadOf(g, first, position);
+    path.hops.push_back({0, entry, kFromSender});
+    FanOut(group.domains[first], 0, path);
     for (std::size_t d = 0; d < group.domains.size(); ++d) {
-      if (d != first) path.hops.push_back({path.hops[0].to, HeadOf(g, d, position), 0});
-    }
-    std::size_t next = 1;
-    for (std::size_t d = 0; d < group.domains.size(); ++d) {
-      const std::size_t hop = d == first ? 0 : next++;
-      const RankIndex head = path.hops[hop].to;
-      for (const RankIndex receiver : group.domains[d].receivers) {
-        if (receiver != head) {
-          path.hops.push_back({head, receiver, static_cast<std::int32_t>(hop)});
-        }
-      }
+      if (d == first) continue;
+      const RankIndex head = HeadOf(g, d, position);
+      const std::int32_t relay = RelayHop(entry, head, path);
+      path.hops.push_back({path.hops[static_cast<std::size_t>(relay)].to, head, relay});
+      FanOut(group.domains[d], static_cast<std::int32_t>(path.hops.size()) - 1, path);
     }
     return path;
+  }
+
+  // From the rank that hop `parent` reaches to the other receivers of its domain.
+  static void FanOut(const GroupDomain& domain, std::int32_t parent, DeliveryPath& path) {
+    const RankIndex head = path.hops[static_cast<std::size_t>(parent)].to;
+    for (const RankIndex receiver : domain.receivers) {
+      if (receiver != head) path.hops.push_back({head, receiver, parent});
+    }
+  }
+
+  // The hop from which `head` is relayed to: the entry's own, or where rails do not meet and theirs
+  // differ, that of a rank beside the entry on the head's rail.
+  std::int32_t RelayHop(RankIndex entry, RankIndex head, DeliveryPath& path) const {
+    const RankIndex relay = OnRailOf(head, entry);
+    if (relay == entry) return 0;
+    for (std::size_t h = 1; h < path.hops.size(); ++h) {
+      if (path.hops[h].to == relay) return static_cast<std::int32_t>(h);
+    }
+    path.hops.push_back({entry, relay, 0});
+    return static_cast<std::int32_t>(path.hops.size()) - 1;
+  }
+
+  // `rank` itself, or where rails do not meet, a rank of its domain on the rail of `peer`; `rank`
+  // again if there is none.
+  RankIndex OnRailOf(RankIndex peer, RankIndex rank) const {
+    const auto rail = [this](RankIndex r) { return resources_.rail[static_cast<std::size_t>(r)]; };
+    if (resources_.rails_meet || rail(peer) == rail(rank)) return rank;
+    const DomainIndex domain = resources_.domain[static_cast<std::size_t>(rank)];
+    std::vector<RankIndex> aligned;
+    for (const RankIndex r : resources_.domains[static_cast<std::size_t>(domain)].ranks) {
+      if (rail(r) == rail(peer) && resources_.network_gbps[static_cast<std::size_t>(r)] > 0 &&
+          resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0) {
+        aligned.push_back(r);
+      }
+    }
+    if (aligned.empty()) return rank;
+    return aligned[static_cast<std::size_t>(rank) % aligned.size()];
   }
 
   // Columns for the line up to `stop`.
