@@ -22,4 +22,9 @@ struct VerifierReport {
 // whatever the plan says; time and memory are proportional to the plan, not to its rounds.
 Result<VerifierReport> Verify(const Plan& plan);
 
+// Holds the certificate against what Verify() has found, and the digest against the job text: the
+// maxima are equal, times are finite, and no prediction is below the proven bound. For plans as
+// they are written; while a plan is made, its certificate is still empty.
+Result<void> VerifyCertificate(const Plan& plan, const VerifierReport& report);
+
 }  // namespace reshard

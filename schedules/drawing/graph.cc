@@ -3,8 +3,8 @@
 #include <graphviz/cgraph.h>
 #include <graphviz/gvc.h>
 
-#include <cstdlib>
-#include <string_view>
+#include <cstddef>
+#include <map>
 
 namespace reshard {
 namespace {
@@ -29,6 +29,54 @@ void SetAttribute(Agraph_t* graph, void* object, const std::string& name,
 void SetAttributes(Agraph_t* graph, void* object, const DrawingAttributes& attributes) {
   for (const auto& [name, value] : attributes) SetAttribute(graph, object, name, value);
 }
+
+// Graphviz orders subgraphs by their numbers and numbers names by their address in memory, so that
+// the same graph would be drawn in another order each time. Here names are numbered by first use:
+// even numbers for them, odd ones for what has no name, as Graphviz itself does.
+class NameNumbers {
+ public:
+  explicit NameNumbers(Agraph_t* graph) : graph_(graph) {}
+
+  static void* Open(Agraph_t* graph, Agdisc_t* /*discipline*/) { return new NameNumbers(graph); }
+  static long Map(void* state, int /*kind*/, char* name, IDTYPE* number, int may_create) {
+    auto* const self = static_cast<NameNumbers*>(state);
+    if (name == nullptr) {
+      *number = 2 * self->nameless_++ + 1;
+      return 1;
+    }
+    const auto found = self->numbers_.find(name);
+    if (found != self->numbers_.end()) {
+      *number = found->second;
+      return 1;
+    }
+    if (may_create == 0) return 0;
+    *number = 2 * self->names_.size();
+    // Graphviz looks in front of a name's characters for what it is: names must be its own strings.
+    self->names_.push_back(agstrdup(self->graph_, name));
+    self->numbers_.emplace(name, *number);
+    return 1;
+  }
+  static long Allocate(void* /*state*/, int /*kind*/, IDTYPE /*number*/) { return 0; }
+  static void Free(void* /*state*/, int /*kind*/, IDTYPE /*number*/) {}
+  static char* Print(void* state, int /*kind*/, IDTYPE number) {
+    auto* const self = static_cast<NameNumbers*>(state);
+    if (number % 2 != 0 || number / 2 >= self->names_.size()) return nullptr;
+    return self->names_[static_cast<std::size_t>(number / 2)];
+  }
+  static void Close(void* state) { delete static_cast<NameNumbers*>(state); }
+  static void Register(void* /*state*/, int /*kind*/, void* /*object*/) {}
+
+ private:
+  Agraph_t* graph_;
+  std::map<std::string, IDTYPE> numbers_;
+  std::vector<char*> names_;  // strings of the graph, freed with it
+  IDTYPE nameless_ = 0;
+};
+
+Agiddisc_t name_numbers{NameNumbers::Open,    NameNumbers::Map,   NameNumbers::Allocate,
+                        NameNumbers::Free,    NameNumbers::Print, NameNumbers::Close,
+                        NameNumbers::Register};
+Agdisc_t discipline{&AgMemDisc, &name_numbers, &AgIoDisc};
 
 Result<std::string> GraphvizFault() {
   const char* const reason = aglasterr();
@@ -67,7 +115,7 @@ std::string EscapeHtml(const std::string& text) {
 
 Graph::Graph(const DrawingAttributes& attributes) : handle_(std::make_unique<Handle>()) {
   agseterr(AGMAX);  // reasons are returned, not printed
-  handle_->graph = agopen(Mutable("plan"), Agdirected, nullptr);
+  handle_->graph = agopen(Mutable("plan"), Agdirected, &discipline);
   for (const auto& [name, value] : attributes) {
     const bool is_html = value.size() > 1 && value.front() == '<' && value.back() == '>';
     agattr(handle_->graph, AGRAPH, Mutable(name), Mutable(is_html ? std::string() : value));
