@@ -200,7 +200,7 @@ void AddArrows(const DomainTraffic& traffic, const std::vector<Frame>& frames,
                      {"fontname", "Helvetica"},
                      {"fontsize", "11"},
                      {"arrowsize", fmt::format("{:.2f}", 0.9 - 0.4 * share)},
-                     {"penwidth", fmt::format("{:.2f}", 1 + 7 * share)},
+                     {"penwidth", fmt::format("{:.2f}", 1 + 5 * share)},
                      {"color", is_binding ? kBindingColor : "#546e7a"},
                      {"fontcolor", is_binding ? kBindingColor : "#37474f"},
                      // Arrows back against the flow must not turn the picture over.
@@ -217,50 +217,80 @@ std::string Shade(double share) {
   return fmt::format("#{:02x}{:02x}{:02x}", mix(245, 13), mix(249, 71), mix(252, 161));
 }
 
-// Bytes from row to column, as a table of shades. Of many domains, neighbours share a row.
-void AddMatrix(const DomainTraffic& traffic, const std::vector<std::int32_t>& drawn,
-               const BindingResource& binding, std::int32_t binding_domain, Graph& graph) {
-  const std::size_t per_row = (drawn.size() + kMaxMatrixRows - 1) / kMaxMatrixRows;
-  const std::size_t rows = (drawn.size() + per_row - 1) / per_row;
-  std::vector<std::vector<std::int64_t>> bytes(rows, std::vector<std::int64_t>(rows, 0));
+// Bytes between domains, neighbours joined where there are many.
+struct Matrix {
+  std::size_t per_row = 1;                       // domains
+  std::vector<std::vector<std::int64_t>> bytes;  // [from][to]
+  std::vector<std::size_t> senders;              // rows that have bytes, ascending
+  std::vector<std::size_t> receivers;            // columns that have bytes, ascending
   std::int64_t most = 1;
+};
+
+Matrix MakeMatrix(const DomainTraffic& traffic, const std::vector<std::int32_t>& drawn) {
+  Matrix matrix;
+  matrix.per_row = (drawn.size() + kMaxMatrixRows - 1) / kMaxMatrixRows;
+  const std::size_t rows = (drawn.size() + matrix.per_row - 1) / matrix.per_row;
+  matrix.bytes.assign(rows, std::vector<std::int64_t>(rows, 0));
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     for (std::size_t k = 0; k < drawn.size(); ++k) {
-      std::int64_t& cell = bytes[i / per_row][k / per_row];
-      cell += traffic.bytes[static_cast<std::size_t>(drawn[i])][static_cast<std::size_t>(drawn[k])];
-      most = std::max(most, cell);
+      matrix.bytes[i / matrix.per_row][k / matrix.per_row] +=
+          traffic.bytes[static_cast<std::size_t>(drawn[i])][static_cast<std::size_t>(drawn[k])];
     }
   }
+  std::vector<bool> receives(rows, false);
+  for (std::size_t i = 0; i < rows; ++i) {
+    bool sends = false;
+    for (std::size_t k = 0; k < rows; ++k) {
+      if (matrix.bytes[i][k] == 0) continue;
+      sends = true;
+      receives[k] = true;
+      matrix.most = std::max(matrix.most, matrix.bytes[i][k]);
+    }
+    if (sends) matrix.senders.push_back(i);
+  }
+  for (std::size_t k = 0; k < rows; ++k) {
+    if (receives[k]) matrix.receivers.push_back(k);
+  }
+  return matrix;
+}
+
+// A table of shades; rows and columns without bytes are left out.
+void AddMatrix(const Matrix& matrix, const std::vector<std::int32_t>& drawn,
+               const BindingResource& binding, std::int32_t binding_domain, Graph& graph) {
   const auto header = [&](std::size_t row, bool is_marked) {
-    const auto first = static_cast<std::ptrdiff_t>(row * per_row);
-    const auto last = static_cast<std::ptrdiff_t>(std::min(drawn.size(), (row + 1) * per_row));
-    const bool is_binding = is_marked && std::find(drawn.begin() + first, drawn.begin() + last,
-                                                   binding_domain) != drawn.begin() + last;
+    const std::size_t first = row * matrix.per_row;
+    const std::size_t last = std::min(drawn.size(), first + matrix.per_row);
+    bool is_binding = false;
+    for (std::size_t i = first; i < last; ++i) {
+      is_binding = is_binding || (is_marked && drawn[i] == binding_domain);
+    }
     return fmt::format("<td><font point-size=\"8\" color=\"{}\">{}{}{}</font></td>",
                        is_binding ? kBindingColor : "#37474f", is_binding ? "<b>" : "",
-                       drawn[static_cast<std::size_t>(first)], is_binding ? "</b>" : "");
+                       drawn[first], is_binding ? "</b>" : "");
   };
   std::string table = "<table border=\"0\" cellborder=\"0\" cellspacing=\"1\" cellpadding=\"0\">";
   table += fmt::format(
-      "<tr><td colspan=\"{}\"><b>bytes over NICs from domain (row) to domain (column); "
-      "the darkest is {}{}</b></td></tr>",
-      rows + 1, BytesText(most), per_row > 1 ? fmt::format(", {} domains a row", per_row) : "");
-  table += "<tr><td></td>";
-  for (std::size_t k = 0; k < rows; ++k) {
+      "<tr><td colspan=\"{}\">over NICs from domain (row) to domain (column); the darkest is {}{}"
+      "</td></tr><tr><td></td>",
+      matrix.receivers.size() + 1, BytesText(matrix.most),
+      matrix.per_row > 1 ? fmt::format(", {} domains a row", matrix.per_row) : "");
+  for (const std::size_t k : matrix.receivers) {
     table += header(k, binding.direction != BindingResource::Direction::kEgress);
   }
   table += "</tr>";
-  for (std::size_t i = 0; i < rows; ++i) {
+  for (const std::size_t i : matrix.senders) {
     table += "<tr>" + header(i, binding.direction != BindingResource::Direction::kIngress);
-    for (std::size_t k = 0; k < rows; ++k) {
-      const double share = static_cast<double>(bytes[i][k]) / static_cast<double>(most);
+    for (const std::size_t k : matrix.receivers) {
+      const std::int64_t bytes = matrix.bytes[i][k];
+      const double share = static_cast<double>(bytes) / static_cast<double>(matrix.most);
       table += fmt::format("<td width=\"12\" height=\"12\" fixedsize=\"true\" bgcolor=\"{}\"></td>",
-                           bytes[i][k] == 0 ? "#ffffff" : Shade(0.08 + 0.92 * share));
+                           bytes == 0 ? "#ffffff" : Shade(0.08 + 0.92 * share));
     }
     table += "</tr>";
   }
   table += "</table>";
-  graph.AddNode("matrix", "", {{"label", "<" + table + ">"}, {"shape", "plain"}});
+  graph.AddNode("matrix", "",
+                {{"label", "<" + table + ">"}, {"shape", "plain"}, {"fontname", "Helvetica"}});
 }
 
 std::string Caption(const Plan& plan, const DomainTraffic& traffic, std::size_t drawn) {
@@ -329,7 +359,7 @@ Result<std::string> DrawClusterView(const Plan& plan, const Cluster& cluster,
   AddFrames(frames, binding, graph);
   AddArrows(traffic, frames, binding, graph);
   if (drawn.size() > kMaxDrawnDomains) {
-    AddMatrix(traffic, drawn, binding, binding_domain, graph);
+    AddMatrix(MakeMatrix(traffic, drawn), drawn, binding, binding_domain, graph);
   }
   return graph.Draw(format);
 }
