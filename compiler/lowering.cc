@@ -13,8 +13,10 @@ namespace {
 constexpr std::int64_t kMinChunkBytes = std::int64_t{4} << 10;
 // Two instances of every slot: one is filled while the other is read.
 constexpr std::int32_t kSlotDepth = 2;
-// The rounds that share the columns of one chunk.
-constexpr std::int32_t kSmallRounds = 4;
+// Where a ceiling is given, a column goes in one chunk only if that is well below it.
+constexpr std::int64_t kSmallPerCeiling = 16;
+// Columns of one chunk are spread over this many times the rounds their bytes would fill.
+constexpr double kSmallRounds = 8;
 
 class Lowering {
  public:
@@ -107,20 +109,47 @@ class Lowering {
     return at->second;
   }
 
+  bool IsSmall(std::size_t c) const {
+    const RoutedColumn& column = routes_.columns[c];
+    const auto p = static_cast<std::size_t>(PhaseOf(static_cast<std::int32_t>(c)));
+    const RoundIndex rounds = shapes_[p].rounds() - shift_[c];
+    const std::int64_t bytes = column.end - column.begin;
+    const std::int64_t ceiling = plan_.job.options.chunk_bytes;
+    return rounds > 1 && bytes / rounds < kMinChunkBytes &&
+           (ceiling == 0 || bytes <= ceiling / kSmallPerCeiling);
+  }
+
+  // Per phase, the share of its bytes that lies in small columns.
+  std::vector<double> SmallShares() const {
+    std::vector<double> small(phases_.bytes.size(), 0);
+    std::vector<double> all(phases_.bytes.size(), 0);
+    for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
+      const RoutedColumn& column = routes_.columns[c];
+      const auto p = static_cast<std::size_t>(PhaseOf(static_cast<std::int32_t>(c)));
+      all[p] += static_cast<double>(column.end - column.begin);
+      if (IsSmall(c)) small[p] += static_cast<double>(column.end - column.begin);
+    }
+    for (std::size_t p = 0; p < small.size(); ++p) small[p] /= std::max(1.0, all[p]);
+    return small;
+  }
+
+  // Small columns go in the first rounds, so that all later ones are alike, and in as many as keep
+  // those from growing much.
   void MakeColumns() {
     column_start_.resize(routes_.columns.size());
     std::vector<std::int32_t> small_of_phase(phases_.bytes.size(), 0);
+    const std::vector<double> small_shares = SmallShares();
     for (std::size_t c = 0; c < routes_.columns.size(); ++c) {
       const RoutedColumn& column = routes_.columns[c];
       const std::int32_t phase = PhaseOf(static_cast<std::int32_t>(c));
       const auto p = static_cast<std::size_t>(phase);
       RoundIndex start = phase_start_[p];
       ProfileIndex profile = 0;
-      const RoundIndex rounds = shapes_[p].rounds() - shift_[c];
-      if (rounds > 1 && (column.end - column.begin) / rounds < kMinChunkBytes) {
+      if (IsSmall(c)) {
         profile = ProfileFor(phase, shapes_[p].rounds() - 1);
-        // In the first rounds, so that all later ones are alike.
-        start += small_of_phase[p]++ % std::clamp(shapes_[p].full - shift_[c], 1, kSmallRounds);
+        const double share = small_shares[p] * shapes_[p].full * kSmallRounds;
+        start += small_of_phase[p]++ % std::clamp(static_cast<RoundIndex>(share), 1,
+                                                  std::max(1, shapes_[p].full - shift_[c]));
       } else {
         profile = ProfileFor(phase, shift_[c]);
       }
@@ -133,10 +162,14 @@ class Lowering {
     return column_start_[static_cast<std::size_t>(hop.column)] + hop.round;
   }
 
-  bool Needs(RankIndex rank, std::int32_t column) const {
-    const auto c = routes_.columns[static_cast<std::size_t>(column)].demand_class;
-    const DemandClass& record = plan_.demand.classes[static_cast<std::size_t>(c)];
-    return std::ranges::binary_search(plan_.demand.Needers(record), rank);
+  // Whether `rank` is one the column is delivered to. A rank that only passes it on may need the
+  // same bytes and have them from elsewhere.
+  bool Receives(RankIndex rank, std::int32_t column) const {
+    const auto g =
+        static_cast<std::size_t>(routes_.columns[static_cast<std::size_t>(column)].group);
+    return std::ranges::any_of(deliveries_.groups[g].domains, [rank](const GroupDomain& domain) {
+      return std::ranges::binary_search(domain.receivers, rank);
+    });
   }
 
   SlotIndex AddSlot(RankIndex rank, std::int32_t phase, Slot slot) {
@@ -192,7 +225,7 @@ class Lowering {
           SlotItem item;
           item.column = hop.column;
           item.first_round = RoundOf(hop);
-          item.unpack = Needs(rank, hop.column);
+          item.unpack = Receives(rank, hop.column);
           slot.items.push_back(item);
         }
       }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 
 namespace reshard {
 namespace {
@@ -13,28 +12,40 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 // Ends that lie this little beyond a whole nanosecond count as on it: equal flows whose rates
 // differ by rounding only must end together.
 constexpr double kRoundingNs = 1e-3;
+// Rates and capacities that differ by less than this part are equal: sums of some hundred rates
+// round to a thousandth of it.
+constexpr double kRounding = 1e-11;
+// A region that has grown this often takes in all flows it meets: far-reaching changes are cheaper
+// to solve at once.
+constexpr int kCarefulRounds = 6;
 
 }  // namespace
 
 FlowEngine::FlowEngine(const FlowTable& table, std::vector<double> capacities)
     : table_(table),
       capacities_(std::move(capacities)),
-      solver_(table, capacities_),
+      solver_(table, capacities_.size()),
       rates_(table.size()),
       remaining_(table.size()),
       set_at_(table.size()),
+      ends_(table.size()),
       activity_(table.size()),
-      start_order_(table.size()),
-      component_(table.size(), -1),
-      flow_visit_(table.size()),
+      bottlenecks_(table.size(), kNoBottleneck),
       members_(capacities_.size()),
+      touched_mark_(capacities_.size()),
+      flow_visit_(table.size()),
       resource_visit_(capacities_.size()),
-      touched_mark_(capacities_.size()) {}
+      free_(capacities_.size()),
+      new_rates_(table.size()) {}
 
 void FlowEngine::Touch(ResourceIndex resource) {
   if (touched_mark_[At(resource)] != 0) return;
   touched_mark_[At(resource)] = 1;
   touched_.push_back(resource);
+}
+
+void FlowEngine::DropEnded(ResourceIndex resource) {
+  std::erase_if(members_[At(resource)], [&](FlowIndex flow) { return !IsActive(flow); });
 }
 
 void FlowEngine::Start(FlowIndex flow, double bytes, Nanoseconds now) {
@@ -46,148 +57,142 @@ void FlowEngine::Start(FlowIndex flow, double bytes, Nanoseconds now) {
   rates_[At(flow)] = 0;
   set_at_[At(flow)] = now;
   activity_[At(flow)] = Activity::kActive;
-  component_[At(flow)] = -1;
-  start_order_[At(flow)] = start_count_++;
+  started_.push_back(flow);
   for (const ResourceShare& use : shares) {
     members_[At(use.resource)].push_back(flow);
     Touch(use.resource);
   }
-  if (shares.empty()) unbounded_.push_back(flow);
 }
 
-void FlowEngine::Settle(FlowIndex flow, Nanoseconds now) {
-  const auto elapsed = static_cast<double>(now - set_at_[At(flow)]);
-  if (elapsed > 0) remaining_[At(flow)] -= rates_[At(flow)] * elapsed;
-  set_at_[At(flow)] = now;
+void FlowEngine::Join(FlowIndex flow) {
+  if (InRegion(flow)) return;
+  flow_visit_[At(flow)] = visit_;
+  new_rates_[At(flow)] = rates_[At(flow)];  // until solved
+  region_.push_back(flow);
 }
 
-Nanoseconds FlowEngine::EndOf(FlowIndex flow) const {
-  const double duration = std::max(remaining_[At(flow)], 0.0) / rates_[At(flow)];
-  if (!(duration < static_cast<double>(kEndOfTime))) return kNever;
-  const auto whole = static_cast<Nanoseconds>(std::ceil(duration - kRoundingNs));
-  return set_at_[At(flow)] + std::max<Nanoseconds>(whole, 1);
+void FlowEngine::ListRegionResources() {
+  for (; region_listed_ < region_.size(); ++region_listed_) {
+    for (const ResourceShare& use : table_.Shares(region_[region_listed_])) {
+      if (resource_visit_[At(use.resource)] == visit_) continue;
+      resource_visit_[At(use.resource)] = visit_;
+      region_resources_.push_back(use.resource);
+    }
+  }
 }
 
-// Gathers the component of `seed` in found_flows_ and found_resources_.
-void FlowEngine::Collect(ResourceIndex seed) {
-  found_flows_.clear();
-  found_resources_.clear();
-  resource_visit_[At(seed)] = visit_;
-  found_resources_.push_back(seed);
-  for (std::size_t next = 0; next < found_resources_.size(); ++next) {
-    std::vector<FlowIndex>& members = members_[At(found_resources_[next])];
-    std::size_t kept = 0;
-    for (const FlowIndex flow : members) {
-      if (activity_[At(flow)] != Activity::kActive) continue;
-      members[kept++] = flow;
-      if (flow_visit_[At(flow)] == visit_) continue;
-      flow_visit_[At(flow)] = visit_;
-      found_flows_.push_back(flow);
+// What flows outside the region leave of its resources.
+void FlowEngine::MeasureFree() {
+  for (const ResourceIndex resource : region_resources_) {
+    double used = 0;
+    for (const FlowIndex flow : members_[At(resource)]) {
+      if (InRegion(flow)) continue;
       for (const ResourceShare& use : table_.Shares(flow)) {
-        if (resource_visit_[At(use.resource)] == visit_) continue;
-        resource_visit_[At(use.resource)] = visit_;
-        found_resources_.push_back(use.resource);
+        if (use.resource == resource) used += use.share * rates_[At(flow)];
       }
     }
-    members.resize(kept);
+    free_[At(resource)] = capacities_[At(resource)] - used;
   }
 }
 
-FlowEngine::ComponentIndex FlowEngine::NewComponent() {
-  ComponentIndex index = 0;
-  if (free_components_.empty()) {
-    index = static_cast<ComponentIndex>(components_.size());
-    components_.emplace_back();
-  } else {
-    index = free_components_.back();
-    free_components_.pop_back();
+// Takes in the flows on `resource` that it no longer holds, or that are faster than one it holds.
+bool FlowEngine::WidenAt(ResourceIndex resource) {
+  const auto rate = [&](FlowIndex flow) {
+    return InRegion(flow) ? new_rates_[At(flow)] : rates_[At(flow)];
+  };
+  const std::vector<FlowIndex>& members = members_[At(resource)];
+  double fastest = 0;
+  bool outsiders = false;
+  for (const FlowIndex flow : members) {
+    fastest = std::max(fastest, rate(flow));
+    outsiders = outsiders || !InRegion(flow);
   }
-  if (!spare_lists_.empty()) {
-    components_[At(index)].flows.swap(spare_lists_.back());
-    spare_lists_.pop_back();
+  if (!outsiders) return false;
+  const bool full = solver_.Left(resource) <= kRounding * capacities_[At(resource)];
+  double slowest_held = kUncapped;
+  const std::size_t before = region_.size();
+  for (const FlowIndex flow : members) {
+    if (bottlenecks_[At(flow)] != resource) continue;
+    slowest_held = std::min(slowest_held, rate(flow));
+    if (!full || rate(flow) < fastest * (1 - kRounding)) Join(flow);
   }
-  return index;
+  for (const FlowIndex flow : members) {
+    if (rate(flow) > slowest_held * (1 + kRounding)) Join(flow);
+  }
+  return region_.size() > before;
 }
 
-void FlowEngine::Discard(ComponentIndex component) {
-  if (component < 0 || !components_[At(component)].valid) return;
-  components_[At(component)].valid = false;
-  spare_lists_.push_back(std::move(components_[At(component)].flows));
+bool FlowEngine::WidenRegion() {
+  bool widened = false;
+  for (const ResourceIndex resource : region_resources_) widened |= WidenAt(resource);
+  return widened;
+}
+
+void FlowEngine::SetRate(FlowIndex flow, double rate, Nanoseconds now) {
+  const double before = rates_[At(flow)];
+  if (std::abs(rate - before) <= kRounding * before && ends_[flow] != kNever) return;
+  remaining_[At(flow)] -= before * static_cast<double>(now - set_at_[At(flow)]);
+  set_at_[At(flow)] = now;
+  rates_[At(flow)] = rate;
+  const double duration = std::max(remaining_[At(flow)], 0.0) / rate;
+  if (!(duration < static_cast<double>(kEndOfTime))) return ends_.Set(flow, kNever);
+  const auto whole = static_cast<Nanoseconds>(std::ceil(duration - kRoundingNs));
+  ends_.Set(flow, now + std::max<Nanoseconds>(whole, 1));
 }
 
 void FlowEngine::UpdateRates(Nanoseconds now) {
   ++visit_;
-  for (const ResourceIndex seed : touched_) {
-    touched_mark_[At(seed)] = 0;
-    if (resource_visit_[At(seed)] == visit_) continue;
-    Collect(seed);
-    if (found_flows_.empty()) continue;
-    for (const FlowIndex flow : found_flows_) {
-      Settle(flow, now);
-      Discard(component_[At(flow)]);
+  region_.clear();
+  region_listed_ = 0;
+  region_resources_.clear();
+  for (const ResourceIndex resource : touched_) {
+    touched_mark_[At(resource)] = 0;
+    DropEnded(resource);
+    for (const FlowIndex flow : members_[At(resource)]) {
+      if (bottlenecks_[At(flow)] == resource) Join(flow);
     }
-    solver_.Solve(found_flows_, found_resources_, members_, rates_);
-    const ComponentIndex index = NewComponent();
-    Component& component = components_[At(index)];
-    component.flows.swap(found_flows_);
-    component.valid = true;
-    component.next_end = kNever;
-    for (const FlowIndex flow : component.flows) {
-      component_[At(flow)] = index;
-      component.next_end = std::min(component.next_end, EndOf(flow));
-    }
-    ends_.emplace(component.next_end, index);
   }
   touched_.clear();
-  for (const FlowIndex flow : unbounded_) {
-    rates_[At(flow)] = table_.Cap(flow);
-    const ComponentIndex index = NewComponent();
-    component_[At(flow)] = index;
-    components_[At(index)] = {{flow}, EndOf(flow), true};
-    ends_.emplace(components_[At(index)].next_end, index);
-  }
-  unbounded_.clear();
+  for (const FlowIndex flow : started_) Join(flow);
+  started_.clear();
   for (const FlowIndex flow : leaving_) {
     if (activity_[At(flow)] == Activity::kLeaving) activity_[At(flow)] = Activity::kNone;
   }
   leaving_.clear();
-}
+  if (region_.empty()) return;
 
-Nanoseconds FlowEngine::NextEnd() {
-  while (!ends_.empty() && !components_[At(ends_.top().second)].valid) {
-    free_components_.push_back(ends_.top().second);
-    ends_.pop();
+  for (int round = 0;; ++round) {
+    ListRegionResources();
+    MeasureFree();
+    solver_.Solve(region_, region_resources_, free_, members_, new_rates_, bottlenecks_);
+    if (!WidenRegion()) break;
+    if (round < kCarefulRounds) continue;
+    ListRegionResources();
+    for (const ResourceIndex resource : region_resources_) {
+      for (const FlowIndex flow : members_[At(resource)]) Join(flow);
+    }
   }
-  return ends_.empty() ? kNever : ends_.top().first;
+  for (const FlowIndex flow : region_) SetRate(flow, new_rates_[At(flow)], now);
 }
 
 void FlowEngine::Complete(Nanoseconds now, std::vector<FlowIndex>& ended) {
   while (NextEnd() == now) {
-    const ComponentIndex index = ends_.top().second;
-    ends_.pop();
-    Component& component = components_[At(index)];
-    for (const FlowIndex flow : component.flows) {
-      if (EndOf(flow) != now) continue;
-      activity_[At(flow)] = Activity::kLeaving;
-      leaving_.push_back(flow);
-      ended.push_back(flow);
-      for (const ResourceShare& use : table_.Shares(flow)) Touch(use.resource);
-    }
-    // Flows that stay are reached from the resources just touched, and find a new component.
-    for (const FlowIndex flow : component.flows) component_[At(flow)] = -1;
-    Discard(index);
-    free_components_.push_back(index);
+    const FlowIndex flow = ends_.First();
+    ends_.Set(flow, kNever);
+    activity_[At(flow)] = Activity::kLeaving;
+    bottlenecks_[At(flow)] = kNoBottleneck;
+    leaving_.push_back(flow);
+    ended.push_back(flow);
+    for (const ResourceShare& use : table_.Shares(flow)) Touch(use.resource);
   }
 }
 
-std::vector<FlowIndex> FlowEngine::Active() const {
-  std::vector<FlowIndex> flows;
-  for (std::size_t flow = 0; flow < activity_.size(); ++flow) {
-    if (activity_[flow] == Activity::kActive) flows.push_back(static_cast<FlowIndex>(flow));
+void FlowEngine::Shift(std::span<const FlowIndex> flows, Nanoseconds time) {
+  for (const FlowIndex flow : flows) {
+    if (!IsActive(flow)) continue;
+    set_at_[At(flow)] += time;
+    if (ends_[flow] != kNever) ends_.Set(flow, ends_[flow] + time);
   }
-  std::sort(flows.begin(), flows.end(),
-            [&](FlowIndex a, FlowIndex b) { return start_order_[At(a)] < start_order_[At(b)]; });
-  return flows;
 }
 
 }  // namespace reshard

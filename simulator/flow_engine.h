@@ -3,33 +3,34 @@
 // Time is a whole number of nanoseconds, and a rate of 1 GB/s is 1 byte per nanosecond. A flow ends
 // on the first whole nanosecond by which all its bytes have left (to a thousandth of one, so that
 // rounding does not count), so ends that lie within a nanosecond become one event; no flow ends
-// early, and each at most 1 ns late. Between events only differences of times enter a computation:
-// what happens does not depend on when it begins, bit for bit.
+// early, and each at most 1 ns late. Between events only differences of times enter a computation.
 //
-// Rates are max-min fair and change only for flows that share, through any chain of flows and
-// resources, with one that started or ended: a component. A component knows its next end, so that
-// an event costs the components it touches and nothing else.
+// Rates are max-min fair. When flows start or end, rates are solved again for a region only: at
+// first the new flows and those held by a resource that gained or lost one, all others as they
+// were. If the outcome leaves a flow without a bottleneck (a full resource on which none is
+// faster), that flow joins the region, and so on. Having a bottleneck or running at the cap
+// characterises the max-min fair rates (Bertsekas and Gallager, section 6.5.2), so the result is
+// that of a solution for all.
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <queue>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "simulator/flow_table.h"
+#include "simulator/instant_tree.h"
 #include "simulator/max_min.h"
 
 namespace reshard {
 
-using Nanoseconds = std::int64_t;
-inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 // No simulation is allowed beyond this (36 years); later ends count as never.
 inline constexpr Nanoseconds kEndOfTime = Nanoseconds{1} << 60;
 
 // The calls of one instant come in this order: Complete, any number of Start, UpdateRates.
 class FlowEngine {
+  // kLeaving: ended at this instant, and still listed by its resources.
+  enum class Activity : std::uint8_t { kNone, kActive, kLeaving };
+
  public:
   // Keeps a reference to `table`. A flow is active at most once at a time.
   FlowEngine(const FlowTable& table, std::vector<double> capacities);
@@ -40,36 +41,32 @@ class FlowEngine {
   // Recomputes what starts and completions at `now` have touched.
   void UpdateRates(Nanoseconds now);
   // The instant of the next end, after UpdateRates; kNever if no flow ends.
-  Nanoseconds NextEnd();
-  // Ends the flows whose instant is `now` and appends them to `ended`.
+  Nanoseconds NextEnd() const { return ends_.Earliest(); }
+  // Ends the flows whose instant is `now` and appends them to `ended`, ascending.
   void Complete(Nanoseconds now, std::vector<FlowIndex>& ended);
 
   double Rate(FlowIndex flow) const { return rates_[static_cast<std::size_t>(flow)]; }
-  // Bytes a flow still had when its rate was last set, and that instant.
-  double Remaining(FlowIndex flow) const { return remaining_[static_cast<std::size_t>(flow)]; }
-  Nanoseconds RateSetAt(FlowIndex flow) const { return set_at_[static_cast<std::size_t>(flow)]; }
-  // Active flows in the order they started; together with the above, the whole state.
-  std::vector<FlowIndex> Active() const;
-
-  std::span<const double> capacities() const { return capacities_; }
+  // The instant an active flow ends if nothing changes; kNever if it does not.
+  Nanoseconds EndOf(FlowIndex flow) const { return ends_[flow]; }
+  bool IsActive(FlowIndex flow) const {
+    return activity_[static_cast<std::size_t>(flow)] == Activity::kActive;
+  }
+  // Moves the active ones of `flows` `time` into the future, as if they had begun that much later.
+  // They share nothing with other active flows.
+  void Shift(std::span<const FlowIndex> flows, Nanoseconds time);
 
  private:
-  using ComponentIndex = std::int32_t;
-  struct Component {
-    std::vector<FlowIndex> flows;
-    Nanoseconds next_end = kNever;
-    bool valid = false;
-  };
-  // kLeaving: ended at this instant, and still listed by its resources.
-  enum class Activity : std::uint8_t { kNone, kActive, kLeaving };
-  using End = std::pair<Nanoseconds, ComponentIndex>;
-
   void Touch(ResourceIndex resource);
-  void Collect(ResourceIndex seed);
-  ComponentIndex NewComponent();
-  void Discard(ComponentIndex component);
-  void Settle(FlowIndex flow, Nanoseconds now);
-  Nanoseconds EndOf(FlowIndex flow) const;
+  void DropEnded(ResourceIndex resource);
+  bool InRegion(FlowIndex flow) const {
+    return flow_visit_[static_cast<std::size_t>(flow)] == visit_;
+  }
+  void Join(FlowIndex flow);
+  void ListRegionResources();
+  void MeasureFree();
+  bool WidenAt(ResourceIndex resource);
+  bool WidenRegion();
+  void SetRate(FlowIndex flow, double rate, Nanoseconds now);
 
   const FlowTable& table_;
   const std::vector<double> capacities_;
@@ -77,32 +74,30 @@ class FlowEngine {
 
   // Per flow.
   std::vector<double> rates_;
-  std::vector<double> remaining_;
-  std::vector<Nanoseconds> set_at_;
+  std::vector<double> remaining_;    // bytes at set_at_
+  std::vector<Nanoseconds> set_at_;  // when the rate was last set
+  InstantTree ends_;                 // kNever: not active, or at rate 0
   std::vector<Activity> activity_;
-  std::vector<std::int64_t> start_order_;
-  std::vector<ComponentIndex> component_;  // -1: none yet
-  std::vector<std::uint64_t> flow_visit_;
+  std::vector<ResourceIndex> bottlenecks_;
 
-  // Per resource: flows in the order they started; ended ones are dropped when next walked.
+  // Per resource: flows in the order they started.
   std::vector<std::vector<FlowIndex>> members_;
-  std::vector<std::uint64_t> resource_visit_;
-  std::vector<std::uint8_t> touched_mark_;
+
+  // Of this instant.
   std::vector<ResourceIndex> touched_;
-  std::uint64_t visit_ = 0;
-
+  std::vector<std::uint8_t> touched_mark_;
+  std::vector<FlowIndex> started_;
   std::vector<FlowIndex> leaving_;
-  std::int64_t start_count_ = 0;
-  std::vector<FlowIndex> unbounded_;  // started now, use no resource
-  std::vector<Component> components_;
-  std::vector<ComponentIndex> free_components_;
-  std::vector<std::vector<FlowIndex>> spare_lists_;  // memory of discarded components
-  // Discarded components free their index only when their entry leaves the heap.
-  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 
-  // Scratch of Collect.
-  std::vector<FlowIndex> found_flows_;
-  std::vector<ResourceIndex> found_resources_;
+  // The region being solved.
+  std::uint64_t visit_ = 0;
+  std::vector<std::uint64_t> flow_visit_;
+  std::vector<std::uint64_t> resource_visit_;
+  std::vector<FlowIndex> region_;
+  std::size_t region_listed_ = 0;  // flows whose resources are listed
+  std::vector<ResourceIndex> region_resources_;
+  std::vector<double> free_;       // per resource
+  std::vector<double> new_rates_;  // per flow; those of the region count
 };
 
 }  // namespace reshard

@@ -14,9 +14,9 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-MaxMinSolver::MaxMinSolver(const FlowTable& table, std::span<const double> capacities)
-    : table_(table), capacities_(capacities), fills_(capacities.size()) {
-  heap_.reserve(capacities.size());
+MaxMinSolver::MaxMinSolver(const FlowTable& table, std::size_t resources)
+    : table_(table), fills_(resources) {
+  heap_.reserve(resources);
 }
 
 double MaxMinSolver::FairRate(ResourceIndex resource) const {
@@ -35,19 +35,23 @@ void MaxMinSolver::Freeze(FlowIndex flow, double rate, std::span<double> rates) 
 }
 
 // Freezes the rising flows whose cap is at most `limit`, at their cap.
-void MaxMinSolver::FreezeCapped(double limit, std::span<double> rates) {
+void MaxMinSolver::FreezeCapped(double limit, std::span<double> rates,
+                                std::span<ResourceIndex> bottlenecks) {
   for (; next_capped_ < capped_.size(); ++next_capped_) {
     const FlowIndex flow = capped_[next_capped_];
     if (rates[At(flow)] != kRising) continue;
     if (table_.Cap(flow) > limit) return;
     Freeze(flow, table_.Cap(flow), rates);
+    bottlenecks[At(flow)] = kNoBottleneck;
   }
 }
 
 void MaxMinSolver::Solve(std::span<const FlowIndex> flows, std::span<const ResourceIndex> resources,
-                         std::span<const std::vector<FlowIndex>> members, std::span<double> rates) {
+                         std::span<const double> free,
+                         std::span<const std::vector<FlowIndex>> members, std::span<double> rates,
+                         std::span<ResourceIndex> bottlenecks) {
   for (const ResourceIndex resource : resources) {
-    fills_[At(resource)] = {capacities_[At(resource)], 0, 0};
+    fills_[At(resource)] = {free[At(resource)], 0, 0};
   }
   capped_.clear();
   next_capped_ = 0;
@@ -84,7 +88,7 @@ void MaxMinSolver::Solve(std::span<const FlowIndex> flows, std::span<const Resou
       continue;
     }
     const std::size_t capped_before = next_capped_;
-    FreezeCapped(fair, rates);
+    FreezeCapped(fair, rates, bottlenecks);
     if (next_capped_ != capped_before) {
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       continue;
@@ -92,12 +96,16 @@ void MaxMinSolver::Solve(std::span<const FlowIndex> flows, std::span<const Resou
     heap_.pop_back();
     level = std::max(level, fair);
     for (const FlowIndex flow : members[At(resource)]) {
-      if (rates[At(flow)] == kRising) Freeze(flow, level, rates);
+      if (rates[At(flow)] != kRising) continue;
+      Freeze(flow, level, rates);
+      bottlenecks[At(flow)] = resource;
     }
   }
-  FreezeCapped(kUncapped, rates);
+  FreezeCapped(kUncapped, rates, bottlenecks);
   for (const FlowIndex flow : flows) {  // those that use nothing
-    if (rates[At(flow)] == kRising) rates[At(flow)] = kUncapped;
+    if (rates[At(flow)] != kRising) continue;
+    rates[At(flow)] = kUncapped;
+    bottlenecks[At(flow)] = kNoBottleneck;
   }
 }
 
@@ -111,7 +119,9 @@ std::vector<double> MaxMinRates(const FlowTable& table, std::span<const double> 
     for (const ResourceShare& use : table.Shares(flow)) members[At(use.resource)].push_back(flow);
   }
   std::vector<double> rates(table.size());
-  MaxMinSolver(table, capacities).Solve(flows, resources, members, rates);
+  std::vector<ResourceIndex> bottlenecks(table.size());
+  MaxMinSolver(table, capacities.size())
+      .Solve(flows, resources, capacities, members, rates, bottlenecks);
   return rates;
 }
 

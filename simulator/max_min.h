@@ -7,6 +7,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -16,20 +17,31 @@
 
 namespace reshard {
 
-// Solves one set of flows after another without allocating. Keeps references to both arguments.
+// What holds a flow that no resource holds: its cap, or nothing.
+inline constexpr ResourceIndex kNoBottleneck = -1;
+
+// Solves one set of flows after another without allocating. Keeps a reference to `table`.
 class MaxMinSolver {
  public:
-  MaxMinSolver(const FlowTable& table, std::span<const double> capacities);
+  MaxMinSolver(const FlowTable& table, std::size_t resources);
 
-  // Writes rates[f] for each f of `flows`. `resources` are all that these use, and members[r] the
-  // flows of the set that use r, for each r of them: the set shares nothing with other flows.
-  // A flow without resources and cap gets an infinite rate.
+  // Writes rates[f] and bottlenecks[f], the resource that holds it, for each f of `flows`, and
+  // nothing else. `resources` are all that these flows use; for each r of them, free[r] is what
+  // flows outside the set leave of it, and members[r] contains the flows of the set that use it
+  // (others are ignored; their rates[f] must not be negative). A flow without resources and cap
+  // gets an infinite rate.
   void Solve(std::span<const FlowIndex> flows, std::span<const ResourceIndex> resources,
-             std::span<const std::vector<FlowIndex>> members, std::span<double> rates);
+             std::span<const double> free, std::span<const std::vector<FlowIndex>> members,
+             std::span<double> rates, std::span<ResourceIndex> bottlenecks);
+
+  // What the last solution leaves of a resource it was about.
+  double Left(ResourceIndex resource) const {
+    return fills_[static_cast<std::size_t>(resource)].left;
+  }
 
  private:
   struct Fill {
-    double left = 0;          // capacity that no frozen flow uses
+    double left = 0;          // of what was free, not used by frozen flows
     double share = 0;         // sum over rising flows
     std::int32_t rising = 0;  // flows not frozen yet
   };
@@ -37,10 +49,9 @@ class MaxMinSolver {
 
   double FairRate(ResourceIndex resource) const;
   void Freeze(FlowIndex flow, double rate, std::span<double> rates);
-  void FreezeCapped(double limit, std::span<double> rates);
+  void FreezeCapped(double limit, std::span<double> rates, std::span<ResourceIndex> bottlenecks);
 
   const FlowTable& table_;
-  std::span<const double> capacities_;
   std::vector<Fill> fills_;        // per resource
   std::vector<Candidate> heap_;    // least fair rate first
   std::vector<FlowIndex> capped_;  // flows with a cap, ascending by it

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
+
+#include "simulator/plateau.h"
+#include "simulator/recurrence.h"
 
 namespace reshard {
 namespace {
@@ -17,6 +21,9 @@ constexpr const char* kLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
 enum class Moment : std::int32_t { kPackLaunched, kExchangeReady, kExchangeEnd, kUnpackLaunched };
 constexpr std::int32_t kMomentCount = 4;
 
+// States remembered in search of a recurrence; periods of more rounds are not found.
+constexpr std::size_t kRememberedStates = 6;
+
 struct LaneState {
   RoundIndex round = 0;      // of its running or next step; kNoMoreSteps after the last
   std::int32_t segment = 0;  // that holds `round`
@@ -26,8 +33,8 @@ struct LaneState {
 
 class Replay {
  public:
-  Replay(const ReplayModel& model, ReplayObserver* observer);
-  Result<ReplayTimes> Run();
+  Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer);
+  Result<ReplayOutcome> Run();
 
  private:
   // Of one rank's exchange lane.
@@ -44,11 +51,21 @@ class Replay {
     std::int64_t bytes = 0;
   };
   using Timer = std::pair<Nanoseconds, std::int32_t>;  // (time, rank * kMomentCount + moment)
+  // A part of a plateau, in search of its recurrence.
+  struct Search {
+    RoundIndex newest_round = -1;  // latest round in which any of its ranks became ready
+    bool over = false;
+    RecurrenceFinder finder{kRememberedStates};
+    std::vector<std::pair<RoundIndex, Nanoseconds>> ends;  // of its exchange steps
+  };
 
   LaneState& StateOf(RankIndex rank, int lane) { return lanes_[At(rank * kLaneCount + lane)]; }
   LaneState& ExchangeOf(RankIndex rank) { return StateOf(rank, static_cast<int>(Lane::kExchange)); }
   void After(Nanoseconds delay, RankIndex rank, Moment moment) {
-    timers_.emplace(now_ + delay, rank * kMomentCount + static_cast<std::int32_t>(moment));
+    const std::int32_t key = rank * kMomentCount + static_cast<std::int32_t>(moment);
+    timers_.emplace_back(now_ + delay, key);
+    timer_of_[At(key)] = now_ + delay;
+    std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
   }
 
   void FindStep(RankIndex rank, int lane, RoundIndex from);
@@ -62,7 +79,16 @@ class Replay {
   void StartCopy(RankIndex rank, Lane lane);
   Result<void> CheckFinished();
 
+  std::optional<std::size_t> PlateauOf(RankIndex rank);
+  void NoteReady(RankIndex rank);
+  void NoteEnd(RankIndex rank);
+  void LookForRecurrence(std::size_t plateau, std::size_t part);
+  ReplayState State(const Plateau& plateau, const PlateauPart& part, RoundIndex round) const;
+  void Skip(std::size_t plateau, std::size_t part, const Recurrence& recurrence,
+            std::int64_t times);
+
   const ReplayModel& model_;
+  const bool skips_;
   ReplayObserver* observer_;
   FlowEngine engine_;
   Nanoseconds now_ = 0;
@@ -70,20 +96,35 @@ class Replay {
   std::vector<Exchange> exchanges_;
   std::vector<ActiveOperation> active_;  // each rank's at its ModelRank::first_operation
   std::vector<Nanoseconds> flow_start_;  // per transfer, of its running flow
-  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
-  ReplayTimes times_;
+  std::vector<Timer> timers_;            // a heap, earliest first
+  ReplayOutcome outcome_;
+
+  std::vector<Nanoseconds> timer_of_;  // by key; kNever if it is not set
+
+  std::vector<Plateau> plateaus_;
+  std::vector<std::vector<Search>> searches_;  // by plateau and part
+  std::vector<std::size_t> plateau_of_;        // per rank: that of its exchange step, or the next
+  std::vector<std::pair<std::size_t, std::size_t>> due_;  // (plateau, part) with a new round
+  std::int32_t lag_max_ = 0;                              // over all waits
 };
 
-Replay::Replay(const ReplayModel& model, ReplayObserver* observer)
+Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer)
     : model_(model),
+      skips_(way == ReplayWay::kShort && observer == nullptr),
       observer_(observer),
       engine_(model.flows, model.capacities),
       lanes_(model.ranks.size() * kLaneCount),
       exchanges_(model.ranks.size()),
       active_(model.operations.size()),
-      flow_start_(model.transfers.size()) {
-  times_.lane_ends.resize(lanes_.size());
-  times_.round_ends.resize(At(model.round_count));
+      flow_start_(model.transfers.size()),
+      timer_of_(model.ranks.size() * kMomentCount, kNever),
+      plateau_of_(model.ranks.size()) {
+  outcome_.times.lane_ends.resize(lanes_.size());
+  outcome_.times.round_ends.resize(At(model.round_count));
+  if (!skips_) return;
+  for (const Wait& wait : model_.waits) lag_max_ = std::max(lag_max_, wait.lag);
+  plateaus_ = FindPlateaus(model_, lag_max_ + 3);
+  for (const Plateau& plateau : plateaus_) searches_.emplace_back(plateau.parts.size());
 }
 
 // Moves a lane to its first step of round `from` or later.
@@ -130,8 +171,8 @@ void Replay::StartSteps(RankIndex rank) {
 void Replay::EndStep(RankIndex rank, int lane) {
   LaneState& state = StateOf(rank, lane);
   state.running = false;
-  times_.lane_ends[At(rank * kLaneCount + lane)] = now_;
-  times_.end = std::max(times_.end, now_);
+  outcome_.times.lane_ends[At(rank * kLaneCount + lane)] = now_;
+  outcome_.times.end = std::max(outcome_.times.end, now_);
   if (observer_ != nullptr) {
     observer_->OnStep(rank, static_cast<Lane>(lane), state.round, state.start, now_);
   }
@@ -170,6 +211,7 @@ void Replay::OnReady(RankIndex rank) {
   exchange.pending = exchange.active_count;
   exchange.latest_end = now_;
   const RoundIndex round = ExchangeOf(rank).round;
+  if (skips_) NoteReady(rank);
   const std::int64_t first = model_.ranks[At(rank)].first_operation;
   for (std::int64_t i = first; i < first + exchange.active_count; ++i) {
     const ActiveOperation& operation = active_[static_cast<std::size_t>(i)];
@@ -190,6 +232,7 @@ void Replay::StartCopy(RankIndex rank, Lane lane) {
 
 void Replay::OnTimer(std::int32_t key) {
   const RankIndex rank = key / kMomentCount;
+  timer_of_[At(key)] = kNever;
   switch (static_cast<Moment>(key % kMomentCount)) {
     case Moment::kPackLaunched:
       return StartCopy(rank, Lane::kPack);
@@ -199,8 +242,10 @@ void Replay::OnTimer(std::int32_t key) {
       return OnReady(rank);
     case Moment::kExchangeEnd: {
       exchanges_[At(rank)].ready = false;
-      Nanoseconds& round_end = times_.round_ends[At(ExchangeOf(rank).round)];
+      const RoundIndex round = ExchangeOf(rank).round;
+      Nanoseconds& round_end = outcome_.times.round_ends[At(round)];
       round_end = std::max(round_end, now_);
+      if (skips_) NoteEnd(rank);
       return EndStep(rank, static_cast<int>(Lane::kExchange));
     }
   }
@@ -249,7 +294,132 @@ Result<void> Replay::CheckFinished() {
   return {};
 }
 
-Result<ReplayTimes> Replay::Run() {
+// The plateau that holds the round of the rank's exchange step.
+std::optional<std::size_t> Replay::PlateauOf(RankIndex rank) {
+  const RoundIndex round = ExchangeOf(rank).round;
+  std::size_t& plateau = plateau_of_[At(rank)];
+  while (plateau < plateaus_.size() && plateaus_[plateau].end <= round) ++plateau;
+  if (plateau == plateaus_.size() || round < plateaus_[plateau].begin) return std::nullopt;
+  return plateau;
+}
+
+void Replay::NoteReady(RankIndex rank) {
+  const std::optional<std::size_t> plateau = PlateauOf(rank);
+  if (!plateau) return;
+  const std::size_t part = At(plateaus_[*plateau].part_of_rank[At(rank)]);
+  Search& search = searches_[*plateau][part];
+  const RoundIndex round = ExchangeOf(rank).round;
+  if (search.over || round <= search.newest_round) return;
+  search.newest_round = round;
+  due_.emplace_back(*plateau, part);
+}
+
+void Replay::NoteEnd(RankIndex rank) {
+  const std::optional<std::size_t> plateau = PlateauOf(rank);
+  if (!plateau) return;
+  Search& search = searches_[*plateau][At(plateaus_[*plateau].part_of_rank[At(rank)])];
+  if (!search.over) search.ends.emplace_back(ExchangeOf(rank).round, now_);
+}
+
+// The part's state, relative to `round` and now. A lane whose next step lies beyond the plateau
+// takes no part in it. A flow's bytes left are told by its end, as what is active decides its rate.
+ReplayState Replay::State(const Plateau& plateau, const PlateauPart& part, RoundIndex round) const {
+  ReplayState state;
+  const auto add_time = [&](Nanoseconds time) {
+    state.times.push_back(time == kNever ? kNever : time - now_);
+  };
+  for (const RankIndex rank : part.ranks) {
+    for (int lane = 0; lane < kLaneCount; ++lane) {
+      const LaneState& at = lanes_[At(rank * kLaneCount + lane)];
+      state.facts.push_back(at.round >= plateau.end ? kNoMoreSteps : at.round - round);
+      state.facts.push_back(at.running ? 1 : 0);
+    }
+    const Exchange& exchange = exchanges_[At(rank)];
+    state.facts.push_back(exchange.ready ? exchange.pending : -1);
+    add_time(exchange.ready ? std::max(exchange.latest_end, now_) : now_);
+    for (std::int32_t moment = 0; moment < kMomentCount; ++moment) {
+      const Nanoseconds timer = timer_of_[At(rank * kMomentCount + moment)];
+      state.facts.push_back(timer == kNever ? 0 : 1);
+      if (timer != kNever) add_time(timer);
+    }
+  }
+  for (const FlowIndex flow : part.flows) {
+    if (!engine_.IsActive(flow)) continue;
+    state.facts.push_back(flow);
+    add_time(engine_.EndOf(flow));
+  }
+  return state;
+}
+
+// Called when a rank of the part is the first of it to be ready in a round. What follows from a
+// state does not depend on the round as long as no lane looks beyond the plateau's end: by its next
+// step, or by a wait of a step beyond it.
+void Replay::LookForRecurrence(std::size_t plateau_index, std::size_t part_index) {
+  const Plateau& plateau = plateaus_[plateau_index];
+  const PlateauPart& part = plateau.parts[part_index];
+  Search& search = searches_[plateau_index][part_index];
+  const RoundIndex last = plateau.end - lag_max_ - 1;
+  RoundIndex latest = 0;
+  for (const RankIndex rank : part.ranks) {
+    for (int lane = 0; lane < kLaneCount; ++lane) {
+      const LaneState& at = StateOf(rank, lane);
+      if (at.round >= plateau.end) {
+        if (at.running) return;
+        continue;
+      }
+      // A step of a round below its wait's lag does not wait: not yet what follows.
+      if (at.round < std::max(plateau.begin, lag_max_)) return;
+      latest = std::max(latest, at.round);
+    }
+  }
+  std::optional<Recurrence> found;
+  if (latest < last) {
+    found = search.finder.Add(State(plateau, part, search.newest_round), search.newest_round, now_);
+    if (!found) return;
+    const std::int64_t times = (last - latest) / found->rounds;
+    if (times > 0 && found->time < (kEndOfTime - now_) / times) {
+      Skip(plateau_index, part_index, *found, times);
+    }
+  }
+  search.over = true;
+  search.finder.Clear();
+  search.ends.clear();
+}
+
+// Lets the last `recurrence` of the part pass `times` times more.
+void Replay::Skip(std::size_t plateau_index, std::size_t part_index, const Recurrence& recurrence,
+                  std::int64_t times) {
+  const Plateau& plateau = plateaus_[plateau_index];
+  const PlateauPart& part = plateau.parts[part_index];
+  for (const auto& [round, end] : searches_[plateau_index][part_index].ends) {
+    if (end <= now_ - recurrence.time) continue;
+    for (std::int64_t i = 1; i <= times; ++i) {
+      Nanoseconds& round_end =
+          outcome_.times.round_ends[static_cast<std::size_t>(round + i * recurrence.rounds)];
+      round_end = std::max(round_end, end + i * recurrence.time);
+    }
+  }
+  const Nanoseconds time = times * recurrence.time;
+  const auto rounds = static_cast<RoundIndex>(times * recurrence.rounds);
+  for (const RankIndex rank : part.ranks) {
+    for (int lane = 0; lane < kLaneCount; ++lane) {
+      LaneState& at = StateOf(rank, lane);
+      if (at.round < plateau.end) at.round += rounds;
+      at.start += time;
+    }
+    exchanges_[At(rank)].latest_end += time;
+    for (std::int32_t moment = 0; moment < kMomentCount; ++moment) {
+      Nanoseconds& timer = timer_of_[At(rank * kMomentCount + moment)];
+      if (timer != kNever) timer += time;
+    }
+  }
+  for (auto& [at, key] : timers_) at = timer_of_[At(key)];
+  std::make_heap(timers_.begin(), timers_.end(), std::greater<>());
+  engine_.Shift(part.flows, time);
+  outcome_.skipped_steps += static_cast<std::int64_t>(part.ranks.size()) * rounds;
+}
+
+Result<ReplayOutcome> Replay::Run() {
   for (RankIndex rank = 0; At(rank) < model_.ranks.size(); ++rank) {
     for (int lane = 0; lane < kLaneCount; ++lane) FindStep(rank, lane, 0);
     StartSteps(rank);
@@ -257,29 +427,32 @@ Result<ReplayTimes> Replay::Run() {
   std::vector<FlowIndex> ended;
   while (true) {
     const Nanoseconds next_end = engine_.NextEnd();
-    const Nanoseconds next_timer = timers_.empty() ? kNever : timers_.top().first;
+    const Nanoseconds next_timer = timers_.empty() ? kNever : timers_.front().first;
     now_ = std::min(next_end, next_timer);
     if (now_ > kEndOfTime) break;
     ended.clear();
     engine_.Complete(now_, ended);
     for (const FlowIndex flow : ended) OnFlowEnd(flow);
-    while (!timers_.empty() && timers_.top().first == now_) {
-      const std::int32_t key = timers_.top().second;
-      timers_.pop();
+    while (!timers_.empty() && timers_.front().first == now_) {
+      const std::int32_t key = timers_.front().second;
+      std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());
+      timers_.pop_back();
       OnTimer(key);
     }
     engine_.UpdateRates(now_);
+    for (const auto& [plateau, part] : due_) LookForRecurrence(plateau, part);
+    due_.clear();
   }
   if (Result<void> finished = CheckFinished(); !finished) {
     return tl::unexpected(finished.error());
   }
-  return std::move(times_);
+  return std::move(outcome_);
 }
 
 }  // namespace
 
-Result<ReplayTimes> RunReplay(const ReplayModel& model, ReplayObserver* observer) {
-  return Replay(model, observer).Run();
+Result<ReplayOutcome> RunReplay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer) {
+  return Replay(model, way, observer).Run();
 }
 
 }  // namespace reshard

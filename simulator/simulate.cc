@@ -144,8 +144,8 @@ Result<std::vector<ResourceUse>> ReportUses(const Plan& plan, const Cluster& clu
 Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
                                const Constants& constants) {
   return Prepare(plan, cluster, constants).and_then([](const Prepared& prepared) {
-    return RunReplay(prepared.model, nullptr).map([](const ReplayTimes& times) {
-      return SecondsOf(times.end);
+    return RunReplay(prepared.model).map([](const ReplayOutcome& outcome) {
+      return SecondsOf(outcome.times.end);
     });
   });
 }
@@ -154,18 +154,19 @@ Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
                                   const Constants& constants) {
   const Result<Prepared> prepared = Prepare(plan, cluster, constants);
   if (!prepared) return tl::unexpected(prepared.error());
-  const Result<ReplayTimes> times = RunReplay(prepared->model, nullptr);
-  if (!times) return tl::unexpected(times.error());
+  const Result<ReplayOutcome> outcome = RunReplay(prepared->model);
+  if (!outcome) return tl::unexpected(outcome.error());
+  const ReplayTimes& times = outcome->times;
 
   SimulationResult result;
-  result.seconds = SecondsOf(times->end);
+  result.seconds = SecondsOf(times.end);
   for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
-    const Nanoseconds* ends = &times->lane_ends[rank * kLaneCount];
+    const Nanoseconds* ends = &times.lane_ends[rank * kLaneCount];
     result.ranks.push_back({SecondsOf(ends[static_cast<int>(Lane::kPack)]),
                             SecondsOf(ends[static_cast<int>(Lane::kExchange)]),
                             SecondsOf(ends[static_cast<int>(Lane::kUnpack)])});
   }
-  for (const Nanoseconds end : times->round_ends) {
+  for (const Nanoseconds end : times.round_ends) {
     result.round_end_seconds.push_back(SecondsOf(end));
   }
   Result<std::vector<ResourceUse>> uses = ReportUses(plan, cluster, *prepared, result.seconds);

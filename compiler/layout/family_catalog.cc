@@ -100,8 +100,14 @@ Result<const Family*> FamilyByModelType(std::string_view model_type) {
                     SuggestName(model_type, types));
 }
 
-Result<const Family*> FamilyOf(const Model& model) {
-  if (!model.family.empty()) return FamilyByName(model.family);
+namespace {
+
+// The built-in families live as long as the program: nobody owns them.
+std::shared_ptr<const Family> Unowned(const Family* family) {
+  return {std::shared_ptr<const Family>(), family};
+}
+
+Result<const Family*> RecogniseFamily(const Model& model) {
   const Result<std::span<const Family>> families = BuiltinFamilies();
   if (!families) return tl::unexpected(families.error());
   std::vector<const Family*> best;
@@ -135,6 +141,20 @@ Result<const Family*> FamilyOf(const Model& model) {
                     "its tensors are of no known family; the nearest, " + nearest->name +
                         ", has no tensor " + unknown,
                     "name another as \"family\", or leave the tensor out");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Family>> FamilyOf(const Model& model) {
+  if (!model.own_family.root.IsNull()) {
+    Result<Family> own = ReadFamily(JsonCursor(model.own_family));
+    if (!own) return tl::unexpected(own.error());
+    return std::make_shared<const Family>(*std::move(own));
+  }
+  const Result<const Family*> family =
+      model.family.empty() ? RecogniseFamily(model) : FamilyByName(model.family);
+  if (!family) return tl::unexpected(family.error());
+  return Unowned(*family);
 }
 
 }  // namespace reshard

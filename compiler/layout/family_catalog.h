@@ -1,6 +1,7 @@
 // The families the program knows without a file, and which of them a tensor list is of.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,9 +24,9 @@ Result<std::span<const Family>> BuiltinFamilies();
 Result<const Family*> FamilyByName(std::string_view name);
 Result<const Family*> FamilyByModelType(std::string_view model_type);
 
-// The family of a model: the one it names, else the one whose patterns know every tensor and whose
-// required roles are there; of several, the one that leaves the fewest of its patterns unused.
-// None, or several still, is an error that says what to give.
-Result<const Family*> FamilyOf(const Model& model);
+// The family of a model: the user's own, or the one it names, else the one whose patterns know
+// every tensor and whose required roles are there; of several, the one that leaves the fewest of
+// its patterns unused. None, or several still, is an error that says what to give.
+Result<std::shared_ptr<const Family>> FamilyOf(const Model& model);
 
 }  // namespace reshard

@@ -22,20 +22,16 @@ std::string ShapeText(std::span<const std::int64_t> shape) {
 }  // namespace
 
 Result<FamilyTensors> FamilyTensors::Classify(const Model& model) {
-  const Result<const Family*> family = FamilyOf(model);
+  Result<std::shared_ptr<const Family>> family = FamilyOf(model);
   if (!family) return tl::unexpected(family.error());
-  return Classify(model, **family);
-}
-
-Result<FamilyTensors> FamilyTensors::Classify(const Model& model, const Family& family) {
-  FamilyTensors tensors(model, family);
+  FamilyTensors tensors(model, *std::move(family));
   if (const Result<void> placed = tensors.Place(); !placed) {
     return tl::unexpected(placed.error());
   }
   tensors.ReadShapes();
   const std::string place = model.config.name.empty() ? "model" : model.config.name;
-  tensors.scope_ =
-      std::make_unique<FieldScope>(family, &model.config.root, tensors.shapes_.get(), place);
+  tensors.scope_ = std::make_unique<FieldScope>(*tensors.family_, &model.config.root,
+                                                tensors.shapes_.get(), place);
   if (const Result<void> counted = tensors.Count(); !counted) {
     return tl::unexpected(counted.error());
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/layout/family.h"
@@ -58,7 +59,6 @@ class FamilyTensors {
   // config's counts, a shape that contradicts config and family. Refers to `model`, which must
   // outlive it.
   static Result<FamilyTensors> Classify(const Model& model);
-  static Result<FamilyTensors> Classify(const Model& model, const Family& family);
 
   const Model& model() const { return *model_; }
   const Family& family() const { return *family_; }
@@ -83,7 +83,8 @@ class FamilyTensors {
   Result<std::int64_t> FieldOr(std::string_view name, std::int64_t otherwise) const;
 
  private:
-  FamilyTensors(const Model& model, const Family& family) : model_(&model), family_(&family) {}
+  FamilyTensors(const Model& model, std::shared_ptr<const Family> family)
+      : model_(&model), family_(std::move(family)) {}
   RoleTensors& RoleOf(const NameMatch& match);
   Result<void> Place();
   Result<void> Count();
@@ -93,7 +94,7 @@ class FamilyTensors {
   void ReadShapes();
 
   const Model* model_;
-  const Family* family_;
+  std::shared_ptr<const Family> family_;
   std::vector<NameMatch> matches_;  // of each tensor
   std::array<RoleTensors, kRoleCount> roles_;
   std::map<std::int64_t, FamilyLayer> layers_;

@@ -172,16 +172,20 @@ Result<Model> ModelFromConfig(const JsonCursor& config) {
     return config.Fail(family.error().reason,
                        family.error().remedy + ", or give the tensor list and its family");
   }
+  return ModelFromConfig(config, **family);
+}
+
+Result<Model> ModelFromConfig(const JsonCursor& config, const Family& family) {
   Result<Quantization> quantization = ReadQuantization(config);
   if (!quantization) return tl::unexpected(quantization.error());
   const Result<DType> dtype = ReadDType(config);
   if (!dtype) return tl::unexpected(dtype.error());
   Result<std::vector<Tensor>> tensors =
-      TensorLister(**family, config, *std::move(quantization), *dtype).List();
+      TensorLister(family, config, *std::move(quantization), *dtype).List();
   if (!tensors) return tl::unexpected(tensors.error());
   Model model;
   model.tensors = *std::move(tensors);
-  model.family = (*family)->name;
+  model.family = family.name;
   model.config = {config.document().name, config.value()};
   model.tensors_from_config = true;
   const Result<void> normal = NormaliseTensors(config.Place(), model.tensors);

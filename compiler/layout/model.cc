@@ -53,8 +53,12 @@ std::int64_t TensorBytes(const Tensor& tensor) {
 JsonValue ModelToJson(const Model& model) {
   JsonValue::Object object;
   if (!model.config.root.IsNull()) object.emplace_back("config", model.config.root);
+  if (!model.own_family.root.IsNull()) {
+    object.emplace_back("family", model.own_family.root);
+  } else if (!model.family.empty() && !model.tensors_from_config) {
+    object.emplace_back("family", model.family);
+  }
   if (model.tensors_from_config) return object;
-  if (!model.family.empty()) object.emplace_back("family", model.family);
   JsonValue::Object tensors;
   tensors.reserve(model.tensors.size());
   for (const Tensor& tensor : model.tensors) {

@@ -18,6 +18,8 @@ namespace reshard {
 struct Model {
   std::vector<Tensor> tensors;  // bytewise by name; names differ; bytes of each fit 64 bits
   std::string family;           // "" if not given: recognised by name patterns
+  // A family of the user's own (family.h has the format); the root is null where there is none.
+  JsonDocument own_family;
   // The fields of config.json, and the name errors give them; the root is null where there is none.
   JsonDocument config;
   // The tensors follow from the config (and need not be written beside it).

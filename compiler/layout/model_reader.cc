@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/layout/family.h"
+#include "compiler/layout/family_catalog.h"
 #include "compiler/layout/huggingface_config.h"
 #include "compiler/layout/safetensors_header.h"
 #include "foundation/strict_json.h"
@@ -101,11 +103,33 @@ Result<JsonDocument> DocumentOf(const JsonCursor& field, const Folder& folder) {
 
 Result<Model> ReadPlain(const JsonCursor& value, const Folder& folder, bool composite);
 
+// "family" of a model object: a name, or a family of the user's own.
+struct GivenFamily {
+  std::string name;
+  JsonDocument own;
+};
+
+Result<GivenFamily> ReadGivenFamily(const JsonCursor& object, const Folder& folder) {
+  GivenFamily family;
+  const std::optional<JsonCursor> field = object.Find("family");
+  if (!field) return family;
+  const std::string* name = field->value().AsString();
+  if (name != nullptr && !name->ends_with(".json")) {
+    family.name = *name;
+    return family;
+  }
+  Result<JsonDocument> own = DocumentOf(*field, folder);
+  if (!own) return tl::unexpected(own.error());
+  family.own = *std::move(own);
+  if (family.own.root.AsObject() == nullptr) {
+    return field->Fail("expected the name of a family, or an object or the path of one");
+  }
+  return family;
+}
+
 Result<Model> ReadComposite(const JsonCursor& object, const Folder& folder) {
   const Result<void> known = object.ExpectFields({"tensors", "family", "config"});
   if (!known) return tl::unexpected(known.error());
-  const Result<std::string> family = object.StringOr("family", "");
-  if (!family) return tl::unexpected(family.error());
   JsonDocument config;
   if (const std::optional<JsonCursor> field = object.Find("config")) {
     Result<JsonDocument> read = DocumentOf(*field, folder);
@@ -116,13 +140,25 @@ Result<Model> ReadComposite(const JsonCursor& object, const Folder& folder) {
     }
   }
   const std::optional<JsonCursor> tensors = object.Find("tensors");
+  const Result<GivenFamily> family = ReadGivenFamily(object, folder);
+  if (!family) return tl::unexpected(family.error());
   if (!tensors) {
-    if (object.Has("family")) return object.Fail("a family without tensors", "give tensors");
-    return ModelFromConfig(JsonCursor(config));
+    if (family->own.root.IsNull()) {
+      if (family->name.empty()) return ModelFromConfig(JsonCursor(config));
+      const Result<const Family*> named = FamilyByName(family->name);
+      if (!named) return object.Field("family")->Fail(named.error().reason, named.error().remedy);
+      return ModelFromConfig(JsonCursor(config), **named);
+    }
+    const Result<Family> own = ReadFamily(JsonCursor(family->own));
+    if (!own) return tl::unexpected(own.error());
+    Result<Model> model = ModelFromConfig(JsonCursor(config), *own);
+    if (model) model->own_family = family->own;
+    return model;
   }
   Result<Model> model = ReadPlain(*tensors, folder, /*composite=*/false);
   if (!model) return model;
-  if (!family->empty()) model->family = *family;
+  model->own_family = family->own;
+  if (!family->name.empty()) model->family = family->name;
   if (object.Has("config")) {
     model->config = std::move(config);
     model->tensors_from_config = false;

@@ -268,12 +268,13 @@ void AddMatrix(const Matrix& matrix, const std::vector<std::int32_t>& drawn,
                        is_binding ? kBindingColor : "#37474f", is_binding ? "<b>" : "",
                        drawn[first], is_binding ? "</b>" : "");
   };
-  std::string table = "<table border=\"0\" cellborder=\"0\" cellspacing=\"1\" cellpadding=\"0\">";
-  table += fmt::format(
-      "<tr><td colspan=\"{}\">over NICs from domain (row) to domain (column); the darkest is {}{}"
-      "</td></tr><tr><td></td>",
-      matrix.receivers.size() + 1, BytesText(matrix.most),
+  // The title stands in a table around the cells, as it is wider than a few of them.
+  std::string table = fmt::format(
+      "<table border=\"0\" cellborder=\"0\"><tr><td align=\"left\">over NICs from domain (row) to "
+      "domain (column); the darkest is {}{}</td></tr><tr><td align=\"left\">",
+      BytesText(matrix.most),
       matrix.per_row > 1 ? fmt::format(", {} domains a row", matrix.per_row) : "");
+  table += "<table border=\"0\" cellborder=\"0\" cellspacing=\"1\" cellpadding=\"0\"><tr><td></td>";
   for (const std::size_t k : matrix.receivers) {
     table += header(k, binding.direction != BindingResource::Direction::kEgress);
   }
@@ -288,7 +289,7 @@ void AddMatrix(const Matrix& matrix, const std::vector<std::int32_t>& drawn,
     }
     table += "</tr>";
   }
-  table += "</table>";
+  table += "</table></td></tr></table>";
   graph.AddNode("matrix", "",
                 {{"label", "<" + table + ">"}, {"shape", "plain"}, {"fontname", "Helvetica"}});
 }

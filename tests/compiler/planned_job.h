@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "compiler/bounds.h"
 #include "compiler/delivery_groups.h"
 #include "compiler/demand_builder.h"
+#include "compiler/domain_assignment.h"
 #include "compiler/optimal_planner.h"
 #include "compiler/rank_resources.h"
+#include "compiler/rounds.h"
 #include "compiler/routes.h"
 #include "compiler/senders.h"
 #include "schedules/cost_model.h"
@@ -69,9 +72,11 @@ struct Stages {
   Plan plan;  // unplanned
   RankResources resources;
   Deliveries deliveries;
+  std::optional<DomainAssignment> domains;
   double bound_seconds = 0;
   std::vector<std::vector<Piece>> pieces;
   Routes routes;
+  Phases phases;
 };
 
 inline Stages MakeStages(const JobRecords& job, const Cluster& cluster) {
@@ -80,11 +85,17 @@ inline Stages MakeStages(const JobRecords& job, const Cluster& cluster) {
   stages.resources = MakeRankResources(job, cluster).value();
   stages.deliveries =
       FindDeliveries(job, stages.plan.demand, stages.plan.programs, stages.resources);
-  stages.bound_seconds = LowerBound(job, stages.plan.demand, cluster, stages.resources).seconds;
-  stages.pieces =
-      AssignSenders(stages.plan.demand, stages.deliveries, stages.resources, stages.bound_seconds);
+  stages.domains = AssignDomains(stages.deliveries, stages.plan.demand, stages.resources);
+  const DomainAssignment* domains = stages.domains ? &*stages.domains : nullptr;
+  stages.bound_seconds = LowerBound(job, stages.plan.demand, cluster, stages.resources,
+                                    domains != nullptr ? &domains->weights : nullptr)
+                             .seconds;
+  stages.pieces = AssignSenders(stages.plan.demand, stages.deliveries, stages.resources,
+                                stages.bound_seconds, domains);
   stages.routes =
-      MakeRoutes(stages.deliveries, stages.pieces, stages.resources, stages.bound_seconds);
+      MakeRoutes(stages.deliveries, stages.pieces, stages.resources, stages.bound_seconds, domains);
+  stages.phases =
+      MakePhases(stages.deliveries, stages.routes, stages.resources, stages.bound_seconds);
   return stages;
 }
 

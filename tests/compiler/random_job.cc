@@ -14,6 +14,9 @@
 namespace reshard {
 namespace {
 
+// Elements of a tensor that is looked at one by one.
+constexpr std::int64_t kMostPainted = 100'000;
+
 struct Box {
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> extent;
@@ -164,7 +167,8 @@ class RandomJobMaker {
         tensor.shape.push_back(
             draws_.Between(draws_.Percent(3) ? 0 : 1, dims > 4 ? 3 : limits_.extent));
       }
-      if (dims > 0 && draws_.Percent(limits_.long_tensors)) tensor.shape.back() *= 1000;
+      if (dims > 0 && draws_.Percent(limits_.long_tensors))
+        tensor.shape.back() *= limits_.long_factor;
       made_.job.tensors.push_back(std::move(tensor));
     }
   }
@@ -371,7 +375,9 @@ class RandomJobMaker {
   void MakeInPlace() {
     for (std::size_t t = 0; t < made_.job.tensors.size(); ++t) {
       const std::string& name = made_.job.tensors[t].name;
-      if (draws_.Percent(60) && MemoryAgrees(name)) made_.job.in_place.push_back({name, name});
+      if (Elements({{}, made_.job.tensors[t].shape}) > kMostPainted) continue;
+      if (draws_.Percent(60) && (limits_.conflicting_memory || MemoryAgrees(name)))
+        made_.job.in_place.push_back({name, name});
     }
   }
 

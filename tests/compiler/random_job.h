@@ -19,14 +19,17 @@ struct RandomJobLimits {
   std::int64_t ranks = 10;
   std::int64_t extent = 7;  // of a dim
   std::int64_t tensors = 5;
-  // Percent of tensors whose last dim is a thousand times longer, so that pieces, heads and chunks
-  // get past the sizes below which they are not split.
+  // Percent of tensors whose last dim is that much longer, so that pieces, heads and chunks get
+  // past the sizes below which they are not split. Memory is shared only where tensors are small.
   std::int64_t long_tensors = 0;
+  std::int64_t long_factor = 1000;
   bool plain_machine = false;  // every GPU has NVLink and one NIC of its own, all alike
+  // Parameters may share memory though the destination wants other bytes there than the source has:
+  // such a job can be impossible.
+  bool conflicting_memory = false;
 };
 
-// Every needed byte has a holder; where parameters share memory, what one side keeps there never
-// differs from what the other wants there.
+// Every needed byte has a holder.
 RandomJob MakeRandomJob(std::uint64_t seed, const RandomJobLimits& limits = {});
 
 }  // namespace reshard

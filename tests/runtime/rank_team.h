@@ -37,7 +37,7 @@ class RankTeam {
   TrialMemory& memory(RankIndex rank) { return *memories_.at(rank); }
 
  private:
-  Plan plan_;  // outlives the memories
+  Plan plan_;                                                   // outlives the memories
   std::map<RankIndex, std::unique_ptr<TrialMemory>> memories_;  // outlive the engines
   std::map<RankIndex, std::unique_ptr<Engine>> engines_;
 };

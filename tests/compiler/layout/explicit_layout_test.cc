@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/compiler/layout/explicit_text.h"
 #include "tests/compiler/layout/layout_contents.h"
 
 namespace reshard {
@@ -13,22 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-GroupLayout Build(const Model& model, std::string_view layout, std::int64_t rank_count) {
-  const JsonDocument document = Json(layout, "layout.json");
-  Result<GroupLayout> group = BuildExplicitLayout(model, JsonCursor(document), rank_count);
-  if (!group) {
-    ADD_FAILURE() << ToString(group.error());
-    return {};
-  }
-  return std::move(*group);
-}
-
-std::string Refusal(const Model& model, std::string_view layout, std::int64_t rank_count) {
-  const JsonDocument document = Json(layout, "layout.json");
-  const Result<GroupLayout> group = BuildExplicitLayout(model, JsonCursor(document), rank_count);
-  return group ? "accepted" : ToString(group.error());
-}
 
 TEST(ExplicitLayoutTest, FirstMatchingRuleWins) {
   const Model model = ModelOf(R"json({"a.o_proj.weight": {"shape": [2, 4], "dtype": "BF16"},
@@ -140,37 +125,6 @@ TEST(ExplicitLayoutTest, ParameterWithPlacementsIsJoinedThenCut) {
               ElementsAre("q[3]", "k[0]", "k[1]"));
 }
 
-TEST(ExplicitLayoutTest, PieceOfThePartsAloneRunsInAscendingOrder) {
-  const Model model = ModelOf(R"json({"l.0.experts.10.up": {"shape": [1], "dtype": "BF16"},
-                                  "l.0.experts.9.up": {"shape": [1], "dtype": "BF16"},
-                                  "l.0.experts.2.up": {"shape": [1], "dtype": "BF16"},
-                                  "l.1.experts.0.up": {"shape": [1], "dtype": "BF16"}})json");
-  const GroupLayout group = Build(model, R"json({
-      "meshes": {"m": {"axes": [["x", 1]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["R"]}],
-      "parameters": [{"name": "l.{i}.up", "concat": 0, "parts": ["l.{i}.experts.{e}.up"]}]})json",
-                                  1);
-  EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 0), "l.0.up"),
-              ElementsAre("l.0.experts.2.up[0]", "l.0.experts.9.up[0]", "l.0.experts.10.up[0]"));
-  EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 0), "l.1.up"),
-              ElementsAre("l.1.experts.0.up[0]"));
-}
-
-TEST(ExplicitLayoutTest, ASharedPartMayStandInEveryParameter) {
-  const Model model = ModelOf(R"json({"l.0.a": {"shape": [1], "dtype": "BF16"},
-                                  "l.1.a": {"shape": [1], "dtype": "BF16"},
-                                  "s": {"shape": [1], "dtype": "BF16"}})json");
-  const GroupLayout group = Build(model, R"json({
-      "meshes": {"m": {"axes": [["x", 1]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["R"]}],
-      "parameters": [{"name": "l.{i}.as", "concat": 0, "parts": ["l.{i}.a", "s"]}]})json",
-                                  1);
-  EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 0), "l.1.as"),
-              ElementsAre("l.1.a[0]", "s[0]"));
-  EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 0), "l.0.as"),
-              ElementsAre("l.0.a[0]", "s[0]"));
-}
-
 TEST(ExplicitLayoutTest, RegionsWinOverRules) {
   const Model model = ModelOf(R"json({"t": {"shape": [4, 2], "dtype": "BF16"},
                                   "u": {"shape": [2], "dtype": "BF16"}})json");
@@ -185,16 +139,6 @@ TEST(ExplicitLayoutTest, RegionsWinOverRules) {
   EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 1), "p"),
               ElementsAre("-", "-", "-", "-", "t[2]", "t[3]", "-", "t[4]", "t[5]"));
   EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 1), "u"), ElementsAre("1"));
-}
-
-TEST(ExplicitLayoutTest, RegionsWithStridesTranspose) {
-  const Model model = ModelOf(R"json({"t": {"shape": [2, 3], "dtype": "BF16"}})json");
-  const GroupLayout group = Build(model, R"json({
-      "regions": [{"rank": 0, "tensor": "t", "box": [[0, 2], [0, 3]], "parameter": "p",
-                   "shape": [3, 2], "at": [0, 0], "strides": [1, 2]}]})json",
-                                  1);
-  EXPECT_THAT(Contents(model.tensors, LayoutOf(group, 0), "p"),
-              ElementsAre("t[0]", "t[3]", "t[1]", "t[4]", "t[2]", "t[5]"));
 }
 
 TEST(ExplicitLayoutTest, NotHeldTensorsAreLeftOut) {
@@ -230,88 +174,6 @@ TEST(ExplicitLayoutTest, OrderOfNamesDoesNotCount) {
   for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(LayoutOf(a, rank), LayoutOf(b, rank));
 }
 
-TEST(ExplicitLayoutTest, Refusals) {
-  const Model model = ModelOf(R"json({"t": {"shape": [4, 2], "dtype": "BF16"},
-                                  "u": {"shape": [2], "dtype": "F32"}})json");
-  EXPECT_EQ(
-      Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-      "tensors": [{"match": "t", "mesh": "m", "placements": ["R"]}]})json",
-              2),
-      "layout.json: no rule of tensors matches tensor u; add a rule; \"match\": \"*\" takes the "
-      "rest");
-  EXPECT_EQ(
-      Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["P"]}]})json",
-              2),
-      "layout.json: tensors.0.placements.0: placement 'P' is partial: its ranks hold summands, "
-      "not bytes of the tensor; reduce the tensor first and say R or S(dim)");
-  EXPECT_EQ(Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["S(1)"]}]})json",
-                    2),
-            "layout.json: tensors.0: tensor u: a placement cuts dim 1 of 1 dims");
-  EXPECT_EQ(Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 3]]}}})json", 2),
-            "layout.json: meshes.m: the axes have 3 places, but the mesh has 2 ranks; make the "
-            "product of the axes the number of ranks");
-  EXPECT_EQ(Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 1]], "ranks": "2"}}})json", 2),
-            "layout.json: meshes.m.ranks: index 2 is out of range: there are 2, numbered from 0");
-  EXPECT_THAT(
-      Refusal(model, R"json({"tensors": [{"match": "*", "mesh": "n", "placements": []}]})json", 2),
-      HasSubstr("tensors.0.mesh: there is no mesh 'n'"));
-  EXPECT_THAT(Refusal(model, R"json({"tensrs": []})json", 2), HasSubstr("unknown field 'tensrs'"));
-  EXPECT_THAT(Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["R"], "splt": "chunk"}]})json",
-                      2),
-              HasSubstr("unknown field 'splt'"));
-  EXPECT_THAT(Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["R"], "split": "even"}]})json",
-                      2),
-              HasSubstr("'even' is no split"));
-  EXPECT_THAT(Refusal(model, R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-      "tensors": [{"match": "*", "mesh": "m", "placements": ["S(0)"], "order": []}]})json",
-                      2),
-              HasSubstr("axis 'x' cuts and is missing here"));
-}
-
-TEST(ExplicitLayoutTest, RefusalsOfParameters) {
-  const Model model = ModelOf(R"json({"l.0.a": {"shape": [4, 2], "dtype": "BF16"},
-                                  "l.0.b": {"shape": [4, 3], "dtype": "BF16"},
-                                  "l.1.a": {"shape": [4, 2], "dtype": "BF16"},
-                                  "f": {"shape": [4, 2], "dtype": "F32"}})json");
-  const auto with = [](const std::string& parameter) {
-    return R"json({"meshes": {"m": {"axes": [["x", 2]]}, "one": {"axes": [["x", 1]], "ranks": "0"}},
-               "tensors": [{"match": "f", "mesh": "one", "placements": ["R"]},
-                           {"match": "*", "mesh": "m", "placements": ["R"]}],
-               "parameters": [)json" +
-           parameter + "]}";
-  };
-  EXPECT_THAT(Refusal(model, with(R"json({"name": "p", "parts": ["l.0.x"]})json"), 2),
-              HasSubstr("part 'l.0.x' matches no tensor of the model"));
-  EXPECT_THAT(
-      Refusal(model,
-              with(R"json({"name": "l.{i}.ab", "concat": 1, "parts": ["l.{i}.a", "l.{i}.b"]})json"),
-              2),
-      HasSubstr("part 'l.{i}.b' matches no tensor for i=1, where another part does"));
-  EXPECT_THAT(Refusal(model, with(R"json({"name": "p", "parts": ["l.0.a", "l.0.b"]})json"), 2),
-              HasSubstr("parameter p has 2 parts and no concat"));
-  EXPECT_THAT(
-      Refusal(model, with(R"json({"name": "p", "concat": 0, "parts": ["l.0.a", "l.0.b"]})json"), 2),
-      HasSubstr("parameter p: its parts differ in shape beside the dim they are joined along"));
-  EXPECT_THAT(
-      Refusal(model, with(R"json({"name": "p", "concat": 2, "parts": ["l.0.a", "l.1.a"]})json"), 2),
-      HasSubstr("parameter p: concat is dim 2 of 2 dims"));
-  EXPECT_THAT(
-      Refusal(model, with(R"json({"name": "p", "concat": 0, "parts": ["l.0.a", "f"]})json"), 2),
-      HasSubstr("p: the parameter is BF16, but tensor f in it is F32"));
-  EXPECT_THAT(Refusal(model, with(R"json({"name": "{j}", "parts": ["l.{i}.a"]})json"), 2),
-              HasSubstr("no part has all pieces of the name '{j}'"));
-  EXPECT_THAT(Refusal(model, with(R"json({"name": "l.1.a", "parts": ["l.0.a"]})json"), 2),
-              HasSubstr("l.1.a: two parameters of one rank have this name"));
-  EXPECT_THAT(Refusal(model, with(R"json({"name": "p*", "parts": ["l.0.a"]})json"), 2),
-              HasSubstr("a name takes {piece} but no *"));
-  EXPECT_THAT(Refusal(model, with(R"json({"name": "p", "parts": []})json"), 2),
-              HasSubstr("a parameter without parts"));
-}
-
 TEST(ExplicitLayoutTest, ARankWithSomePartsOnlyIsRefused) {
   const Model model = ModelOf(R"json({"a": {"shape": [4], "dtype": "BF16"},
                                   "b": {"shape": [4], "dtype": "BF16"}})json");
@@ -323,52 +185,6 @@ TEST(ExplicitLayoutTest, ARankWithSomePartsOnlyIsRefused) {
                     2),
             "layout.json: parameters.0: parameter p: rank 1 of the group holds part b but not part "
             "a; place all parts on the same ranks");
-}
-
-TEST(ExplicitLayoutTest, RefusalsOfRegions) {
-  const Model model = ModelOf(R"json({"t": {"shape": [4, 2], "dtype": "BF16"},
-                                  "f": {"shape": [4], "dtype": "F32"}})json");
-  const auto with = [&](const std::string& region) {
-    return Refusal(model,
-                   R"json({"meshes": {"m": {"axes": [["x", 2]]}},
-                              "tensors": [{"match": "*", "mesh": "m", "placements": ["R"]}],
-                              "regions": [)json" +
-                       region + "]}",
-                   2);
-  };
-  EXPECT_THAT(with(R"json({"rank": 2, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [4, 2], "at": [0, 0]})json"),
-              HasSubstr("regions.0.rank"));
-  EXPECT_THAT(
-      with(
-          R"json({"rank": 0, "tensor": "x", "box": [], "parameter": "p", "shape": [], "at": []})json"),
-      HasSubstr("the model has no tensor 'x'"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 5], [0, 2]], "parameter": "p",
-                       "shape": [8, 2], "at": [0, 0]})json"),
-              HasSubstr("box ends at 5 in dim 0, tensor t has 4"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [4, 2], "at": [1, 0]})json"),
-              HasSubstr("the box leaves parameter p"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [8], "at": [1], "strides": [2, 1]})json"),
-              HasSubstr("the box leaves parameter p"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [8], "at": [0]})json"),
-              HasSubstr("box has 2 dims, shape has 1"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [8], "at": [0], "strides": [1, 1]})json"),
-              HasSubstr("strides let elements of the box coincide"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[3, 1], [0, 2]], "parameter": "p",
-                       "shape": [4, 2], "at": [0, 0]})json"),
-              HasSubstr("regions.0.box.0: expected [start, stop)"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [4, 2], "at": [0, 0]},
-                      {"rank": 0, "tensor": "f", "box": [[0, 4]], "parameter": "p",
-                       "shape": [4, 2], "at": [0, 0], "strides": [2]})json"),
-              HasSubstr("parameter p is BF16, tensor f is F32"));
-  EXPECT_THAT(with(R"json({"rank": 0, "tensor": "t", "box": [[0, 4], [0, 2]], "parameter": "p",
-                       "shape": [9223372036854775807, 2], "at": [0, 0]})json"),
-              HasSubstr("shape does not fit 64 bits"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "family_test_model.h"
+#include "foundation/json_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string FamilyNameOf(const Model& model) {
-  const Result<const Family*> family = FamilyOf(model);
+  const Result<std::shared_ptr<const Family>> family = FamilyOf(model);
   return family ? (*family)->name : ToString(family.error());
 }
 
@@ -61,6 +62,43 @@ TEST(FamilyCatalog, GivenFamiliesWin) {
   EXPECT_EQ(FamilyNameOf(model), "qwen3_moe");
   model.family = "qwen3_mo";
   EXPECT_THAT(FamilyNameOf(model), HasSubstr("did you mean 'qwen3_moe'?"));
+}
+
+// A family that the program does not know, said in the job: nothing is compiled for it.
+constexpr const char* kOwnFamily = R"json({
+  "name": "mine", "layers": "depth", "fields": {"depth": {"infer": "layers()"}, "width": {}},
+  "tensors": [{"name": "blocks.{layer}.up.weight", "role": "mlp.up", "shape": ["width", "8"]}]})json";
+
+TEST(FamilyCatalog, UsersMayBringAFamily) {
+  const Result<Model> listed =
+      ModelOf(R"({"tensors": {"blocks.0.up.weight": {"shape": [4, 8], "dtype": "F32"}},
+                  "config": {"width": 4}, "family": )" +
+              std::string(kOwnFamily) + "}");
+  ASSERT_TRUE(listed) << ToString(listed.error());
+  EXPECT_EQ(FamilyNameOf(*listed), "mine");
+  const Result<Model> implied =
+      ModelOf(R"({"config": {"depth": 3, "width": 4, "dtype": "float32"}, "family": )" +
+              std::string(kOwnFamily) + "}");
+  ASSERT_TRUE(implied) << ToString(implied.error());
+  ASSERT_EQ(implied->tensors.size(), 3U);
+  EXPECT_EQ(implied->tensors[2].name, "blocks.2.up.weight");
+  EXPECT_EQ(FamilyNameOf(*implied), "mine");
+  // What a plan embeds reads back as an equal model.
+  for (const Model* model : {&*listed, &*implied}) {
+    const Result<Model> again = ModelOf(CanonicalJson(ModelToJson(*model)));
+    ASSERT_TRUE(again) << ToString(again.error());
+    EXPECT_EQ(again->tensors, model->tensors);
+    EXPECT_EQ(CanonicalJson(ModelToJson(*again)), CanonicalJson(ModelToJson(*model)));
+    EXPECT_EQ(FamilyNameOf(*again), "mine");
+  }
+}
+
+TEST(FamilyCatalog, FaultsInAFamilyOfTheUsersNameTheirPlace) {
+  const Result<Model> model = ModelOf(
+      R"({"config": {"dtype": "float32"}, "family": {"name": "mine", "fields": {},
+          "tensors": [{"name": "up", "role": "embeding", "shape": []}]}})");
+  ASSERT_FALSE(model);
+  EXPECT_THAT(ToString(model.error()), HasSubstr("did you mean 'embedding'?"));
 }
 
 TEST(FamilyCatalog, UnknownTensorsAreNamed) {

@@ -1,0 +1,32 @@
+#include "compiler/job_side.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/compiler/job_fixture.h"
+
+namespace reshard {
+namespace {
+
+using testing::HasSubstr;
+
+using JobSideTest = JobFixture;
+
+TEST_F(JobSideTest, GpusThatCannotBeAreRefused) {
+  const std::string good = Side("0-1", Rows(2));
+  EXPECT_EQ(Refusal(JobText(Side("7-8", Rows(2)), good)),
+            "job.json: source.gpus: index 8 is out of range: there are 8, numbered from 0");
+  EXPECT_EQ(Refusal(JobText(good, "[" + Side("2-3", Rows(2)) + "," + Side("3-4", Rows(2)) + "]")),
+            "job.json: destination.1.gpus: GPU 3 is in another group of this side already");
+  EXPECT_THAT(Refusal(JobText(good, "[]")), HasSubstr("destination: a side without groups"));
+  Write("cluster.json", R"json({"domains": [{"type": "gb200-nvl72", "gpus": 4}],
+                                "overrides": [{"gpu": 2, "dead": true}]})json");
+  EXPECT_EQ(Refusal(JobText(good, Side("2-3", Rows(2)))),
+            "job.json: destination.gpus: GPU 2 is dead in this cluster; leave it out");
+}
+
+}  // namespace
+}  // namespace reshard

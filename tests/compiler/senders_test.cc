@@ -1,0 +1,197 @@
+#include "compiler/senders.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "compiler/water_filling.h"
+#include "tests/compiler/job_records_builder.h"
+#include "tests/compiler/planned_job.h"
+#include "tests/compiler/random_job.h"
+#include "tests/compiler/test_cluster.h"
+
+namespace reshard {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::int64_t kMegabyte = 1'000'000;
+
+TestBox Whole(const std::string& tensor, std::int64_t bytes) { return {tensor, {0}, {bytes}}; }
+
+// Bytes that leave over each rank's NIC at first hand.
+std::vector<std::int64_t> SentByExit(const Stages& stages) {
+  std::vector<std::int64_t> sent(stages.plan.job.ranks.size(), 0);
+  for (std::size_t g = 0; g < stages.pieces.size(); ++g) {
+    if (stages.deliveries.groups[g].local) continue;
+    for (const Piece& piece : stages.pieces[g]) {
+      sent[static_cast<std::size_t>(piece.exit)] += piece.size();
+    }
+  }
+  return sent;
+}
+
+// Case C17: 8 replicas of everything on both sides. Each source sends an eighth, none twice.
+TEST(AssignSenders, ReplicasShareTheWork) {
+  const Cluster cluster = UniformCluster(2, 8, 400, 50);
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {64 * kMegabyte});
+  for (int i = 0; i < 8; ++i) builder.AddSource({Whole("w", 64 * kMegabyte)});
+  for (int i = 0; i < 8; ++i) builder.AddDestination({Whole("w", 64 * kMegabyte)});
+  std::vector<std::int64_t> sent = SentByExit(MakeStages(builder.On(cluster), cluster));
+  sent.resize(8);
+  EXPECT_THAT(sent, Each(8 * kMegabyte));
+}
+
+// "own" only rank 0 holds, 10 MB; "all" everybody, 30 MB: rank 0 sends its own 10, the other three
+// the rest, 10 each.
+TEST(AssignSenders, WhoHoldsMoreAloneSendsLessOfTheRest) {
+  const Cluster cluster = UniformCluster(2, 4, 400, 50);
+  JobRecordsBuilder builder;
+  builder.AddTensor("all", DType::kU8, {30 * kMegabyte});
+  builder.AddTensor("own", DType::kU8, {10 * kMegabyte});
+  builder.AddSource({Whole("all", 30 * kMegabyte), Whole("own", 10 * kMegabyte)});
+  for (int i = 0; i < 3; ++i) builder.AddSource({Whole("all", 30 * kMegabyte)});
+  for (int i = 0; i < 4; ++i) {
+    builder.AddDestination({Whole("all", 30 * kMegabyte), Whole("own", 10 * kMegabyte)});
+  }
+  std::vector<std::int64_t> sent = SentByExit(MakeStages(builder.On(cluster), cluster));
+  sent.resize(4);
+  for (const std::int64_t bytes : sent) EXPECT_NEAR(bytes, 10 * kMegabyte, kMegabyte / 100);
+}
+
+// Rank 0 holds 40 MB alone, and its domain of four NICs is what binds: each sends 10.
+TEST(AssignSenders, ExitsWhereOneNicWouldBind) {
+  const Cluster cluster = UniformCluster(2, 4, 400, 50);
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {40 * kMegabyte});
+  builder.AddSource({Whole("w", 40 * kMegabyte)});
+  for (int i = 0; i < 3; ++i) builder.AddSource({});
+  for (int i = 0; i < 4; ++i) builder.AddDestination({Whole("w", 40 * kMegabyte)});
+  const Stages stages = MakeStages(builder.On(cluster), cluster);
+  std::vector<std::int64_t> sent = SentByExit(stages);
+  sent.resize(4);
+  EXPECT_THAT(sent, Each(10 * kMegabyte));
+  for (const Piece& piece : stages.pieces[0]) EXPECT_EQ(piece.holder, 0);
+}
+
+// The same, but the receiving domain has one NIC that binds for four times as long: no hop is worth
+// its while.
+TEST(AssignSenders, NoExitsWhereNothingIsGained) {
+  const std::vector<TestDomain> domains{UniformDomain(4, 400, 50), UniformDomain(1, 0, 50)};
+  const Cluster cluster = MakeTestCluster(domains);
+  JobRecordsBuilder builder;
+  builder.AddTensor("v", DType::kU8, {30 * kMegabyte});
+  builder.AddTensor("w", DType::kU8, {10 * kMegabyte});
+  builder.AddSource({Whole("w", 10 * kMegabyte)});
+  builder.AddSource({Whole("v", 30 * kMegabyte)});
+  builder.AddSource({});
+  builder.AddSource({});
+  builder.AddDestination({Whole("v", 30 * kMegabyte), Whole("w", 10 * kMegabyte)});
+  EXPECT_THAT(SentByExit(MakeStages(builder.On(cluster), cluster)),
+              ElementsAre(10 * kMegabyte, 30 * kMegabyte, 0, 0, 0));
+}
+
+// Rank 1 has no NIC. Three bytes of it, in a job whose other bytes bind elsewhere, leave by rank 0
+// all the same.
+TEST(AssignSenders, EvenAFewBytesWithoutANicExitElsewhere) {
+  const std::vector<TestDomain> domains{{2, 400, {{{0}, 50, 0}}}, UniformDomain(1, 0, 50)};
+  const Cluster cluster = MakeTestCluster(domains);
+  JobRecordsBuilder builder;
+  builder.AddTensor("few", DType::kU8, {3});
+  builder.AddTensor("many", DType::kU8, {100 * kMegabyte});
+  builder.AddSource({Whole("many", 100 * kMegabyte)});
+  builder.AddSource({Whole("few", 3)});
+  builder.AddDestination({Whole("few", 3), Whole("many", 100 * kMegabyte)});
+  const Stages stages = MakeStages(builder.On(cluster), cluster);
+  EXPECT_THAT(SentByExit(stages), ElementsAre(100 * kMegabyte + 3, 0, 0));
+}
+
+// Case C19: one holder is the only one of 200 MB, 28 MB are everybody's. Its NIC binds whatever is
+// done, unless the others help: with NVLink they do, and all five are level.
+TEST(AssignSenders, OneLoadedNicIsRelieved) {
+  const Cluster cluster = UniformCluster(2, 5, 400, 48);
+  JobRecordsBuilder builder;
+  builder.AddTensor("all", DType::kU8, {28 * kMegabyte});
+  builder.AddTensor("own", DType::kU8, {200 * kMegabyte});
+  builder.AddSource({Whole("all", 28 * kMegabyte), Whole("own", 200 * kMegabyte)});
+  for (int i = 0; i < 4; ++i) builder.AddSource({Whole("all", 28 * kMegabyte)});
+  for (int i = 0; i < 5; ++i) {
+    builder.AddDestination({Whole("all", 28 * kMegabyte), Whole("own", 200 * kMegabyte)});
+  }
+  std::vector<std::int64_t> sent = SentByExit(MakeStages(builder.On(cluster), cluster));
+  sent.resize(5);
+  for (const std::int64_t bytes : sent) EXPECT_NEAR(bytes, 228 * kMegabyte / 5, kMegabyte);
+}
+
+void CheckPieces(const Stages& stages) {
+  const RankResources& resources = stages.resources;
+  ASSERT_EQ(stages.pieces.size(), stages.deliveries.groups.size());
+  for (std::size_t g = 0; g < stages.pieces.size(); ++g) {
+    const DeliveryGroup& group = stages.deliveries.groups[g];
+    std::map<ClassIndex, std::vector<std::pair<std::int64_t, std::int64_t>>> ranges;
+    std::map<ClassIndex, std::set<RankIndex>> holders;
+    for (const GroupClass& c : group.classes) {
+      ranges[c.demand_class] = {};
+      holders[c.demand_class] = {c.holders.begin(), c.holders.end()};
+    }
+    for (std::size_t i = 0; i < stages.pieces[g].size(); ++i) {
+      const Piece& piece = stages.pieces[g][i];
+      EXPECT_LT(piece.begin, piece.end);
+      EXPECT_EQ(piece.begin % kSplitAlignmentBytes, 0);
+      EXPECT_TRUE(holders.at(piece.demand_class).contains(piece.holder));
+      ranges[piece.demand_class].emplace_back(piece.begin, piece.end);
+      const auto exit = static_cast<std::size_t>(piece.exit);
+      const auto holder = static_cast<std::size_t>(piece.holder);
+      EXPECT_EQ(resources.domain[holder], resources.domain[exit]);
+      if (group.local) {
+        EXPECT_EQ(exit, holder);
+        EXPECT_FALSE(piece.star);
+      } else {
+        EXPECT_GT(resources.network_gbps[exit], 0);
+      }
+      if (exit != holder) {
+        EXPECT_GT(resources.nvlink_gbps[exit], 0);
+        EXPECT_GT(resources.nvlink_gbps[holder], 0);
+      }
+      if (i > 0) {
+        const Piece& before = stages.pieces[g][i - 1];
+        EXPECT_LE(std::tie(before.star, before.exit), std::tie(piece.star, piece.exit));
+      }
+    }
+    for (auto& [c, parts] : ranges) {  // every byte of every class once
+      std::ranges::sort(parts);
+      std::int64_t at = 0;
+      for (const auto& [begin, end] : parts) {
+        EXPECT_EQ(begin, at);
+        at = end;
+      }
+      EXPECT_EQ(at, stages.plan.demand.classes[static_cast<std::size_t>(c)].bytes);
+    }
+  }
+}
+
+TEST(AssignSenders, PiecesAreEveryByteOnceFromAHolderOverAWorkingNic) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomJobLimits limits;
+    limits.long_tensors = seed % 2 == 0 ? 0 : 80;
+    limits.long_factor = seed % 4 == 1 ? 10'000'019 : 4001;
+    const RandomJob random = MakeRandomJob(seed, limits);
+    CheckPieces(MakeStages(random.job, random.cluster));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace reshard
