@@ -1,0 +1,509 @@
+#include "tests/end_to_end/random_explicit_job.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "foundation/json_value.h"
+#include "foundation/json_writer.h"
+#include "tests/compiler/random_draws.h"
+
+namespace reshard {
+namespace {
+
+using Longs = std::vector<std::int64_t>;
+
+void AddField(JsonValue::Object& object, std::string name, JsonValue value) {
+  object.push_back({std::move(name), std::move(value)});
+}
+
+JsonValue::Array AsArray(const Longs& numbers) {
+  return JsonValue::Array(numbers.begin(), numbers.end());
+}
+
+std::string JoinNumbers(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (const std::int32_t number : numbers) {
+    text += (text.empty() ? "" : ",") + std::to_string(number);
+  }
+  return text;
+}
+
+struct NaiveTensor {
+  std::string name;
+  DType dtype = DType::kBF16;
+  Longs shape;
+  std::int32_t family = -1;  // tensors of one family can be joined along `concat`
+  std::size_t concat = 0;
+};
+
+struct NaiveMesh {
+  std::string name;
+  Longs axes;
+  std::vector<std::int32_t> ranks;  // positions in the group, in mesh order
+
+  // The coordinate of a rank of the group; nothing if it is not in the mesh.
+  std::optional<Longs> CoordinateOf(std::int32_t rank) const {
+    const auto found = std::find(ranks.begin(), ranks.end(), rank);
+    if (found == ranks.end()) return std::nullopt;
+    std::int64_t position = found - ranks.begin();
+    Longs coordinate(axes.size());
+    for (std::size_t axis = axes.size(); axis-- > 0;) {
+      coordinate[axis] = position % axes[axis];
+      position /= axes[axis];
+    }
+    return coordinate;
+  }
+};
+
+// How something is cut on a mesh.
+struct NaiveSharding {
+  std::size_t mesh = 0;
+  std::vector<NaivePlacement> placements;
+  std::vector<int> order;
+};
+
+// One group of one side: its words in JSON and what its ranks hold.
+class GroupMaker {
+ public:
+  GroupMaker(RandomDraws& draws, const std::vector<NaiveTensor>& tensors,
+             std::vector<std::int32_t> gpus)
+      : draws_(draws), tensors_(tensors), gpus_(std::move(gpus)), held_(gpus_.size()) {}
+
+  JsonValue::Object Make() {
+    MakeMeshes();
+    std::map<std::int32_t, bool> joins_family;
+    bool leaves_rest = false;
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      const NaiveTensor& tensor = tensors_[t];
+      if (tensor.family >= 0) {
+        const auto [entry, is_first] = joins_family.try_emplace(tensor.family, false);
+        if (is_first) entry->second = draws_.Percent(60);
+        if (is_first && entry->second) JoinFamily(tensor.family);
+        if (entry->second) continue;
+      }
+      // Regions say nothing of a tensor without elements, so a rule must.
+      const bool is_empty = std::ranges::find(tensor.shape, 0) != tensor.shape.end();
+      if (!is_empty && draws_.Percent(20)) {
+        MakeRegions(t);
+      } else if (draws_.Percent(15)) {
+        leaves_rest = true;
+        Hold(tensor.name, tensor.dtype, WholeArray(static_cast<std::int32_t>(t), tensor.shape),
+             Replicated());
+      } else {
+        const NaiveSharding sharding = DrawSharding(tensor.shape);
+        AddRule(tensor.name, sharding);
+        Hold(tensor.name, tensor.dtype, WholeArray(static_cast<std::int32_t>(t), tensor.shape),
+             sharding);
+      }
+    }
+    if (leaves_rest || rules_.empty()) {
+      NaiveSharding rest = Replicated();
+      AddRule("*", rest);
+    }
+    JsonValue::Object layout;
+    AddField(layout, "meshes", std::move(mesh_words_));
+    AddField(layout, "tensors", std::move(rules_));
+    if (!parameters_.empty()) AddField(layout, "parameters", std::move(parameters_));
+    if (!regions_.empty()) AddField(layout, "regions", std::move(regions_));
+    return {{"gpus", JoinNumbers(gpus_)},
+            {"layout", JsonValue::Object{{"explicit", std::move(layout)}}}};
+  }
+
+  const std::vector<std::int32_t>& gpus() const { return gpus_; }
+  const std::vector<NaiveParameter>& HeldBy(std::size_t rank) const { return held_[rank]; }
+
+ private:
+  Longs DrawAxes(std::int64_t size) {
+    Longs axes;
+    while (axes.size() < 2 && draws_.Percent(70)) {
+      std::int64_t factor = draws_.Between(1, size);
+      while (size % factor != 0) ++factor;
+      axes.push_back(factor);
+      size /= factor;
+    }
+    axes.push_back(size);
+    return axes;
+  }
+
+  void AddMesh(std::string name, std::vector<std::int32_t> ranks, bool says_ranks) {
+    NaiveMesh mesh = {std::move(name), DrawAxes(static_cast<std::int64_t>(ranks.size())),
+                      std::move(ranks)};
+    JsonValue::Array axes;
+    for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+      axes.emplace_back(JsonValue::Array{"axis" + std::to_string(axis), mesh.axes[axis]});
+    }
+    JsonValue::Object words;
+    AddField(words, "axes", std::move(axes));
+    if (says_ranks) AddField(words, "ranks", JoinNumbers(mesh.ranks));
+    AddField(mesh_words_, mesh.name, std::move(words));
+    meshes_.push_back(std::move(mesh));
+  }
+
+  void MakeMeshes() {
+    std::vector<std::int32_t> all(gpus_.size());
+    std::iota(all.begin(), all.end(), 0);
+    AddMesh("all", all, false);
+    if (all.size() > 1 && draws_.Percent(50)) {
+      std::vector<std::int32_t> some = all;
+      draws_.Shuffle(some);
+      some.resize(
+          static_cast<std::size_t>(draws_.Between(1, static_cast<std::int64_t>(all.size()) - 1)));
+      AddMesh("some", some, true);
+    }
+  }
+
+  NaiveSharding Replicated() const {
+    NaiveSharding sharding;
+    sharding.placements.resize(meshes_[0].axes.size());
+    sharding.order.resize(meshes_[0].axes.size());
+    std::iota(sharding.order.begin(), sharding.order.end(), 0);
+    return sharding;
+  }
+
+  NaiveSharding DrawSharding(const Longs& shape) {
+    NaiveSharding sharding;
+    sharding.mesh =
+        static_cast<std::size_t>(draws_.Below(static_cast<std::int64_t>(meshes_.size())));
+    const Longs& axes = meshes_[sharding.mesh].axes;
+    const std::vector<std::string> kinds = {"chunk", "balanced", "sizes", "strided"};
+    const std::string kind = draws_.Of(kinds);
+    std::set<int> cut_dims;
+    for (const std::int64_t axis : axes) {
+      NaivePlacement placement;
+      if (!shape.empty() && draws_.Percent(65)) {
+        const auto dim = static_cast<int>(draws_.Below(static_cast<std::int64_t>(shape.size())));
+        // Given sizes stand alone on their dim.
+        if (kind != "sizes" || !cut_dims.contains(dim)) placement.dim = dim;
+      }
+      if (placement.dim >= 0) {
+        cut_dims.insert(placement.dim);
+        if (kind == "strided") {
+          if (draws_.Percent(60)) placement.split = draws_.Between(2, 4);
+        } else {
+          placement.cut = kind;
+        }
+        if (kind == "sizes") {
+          placement.sizes = DrawSizes(shape[static_cast<std::size_t>(placement.dim)], axis);
+        }
+      }
+      sharding.placements.push_back(placement);
+      sharding.order.push_back(static_cast<int>(sharding.order.size()));
+    }
+    if (draws_.Percent(30)) draws_.Shuffle(sharding.order);
+    return sharding;
+  }
+
+  Longs DrawSizes(std::int64_t size, std::int64_t count) {
+    Longs cuts = {0, size};
+    for (std::int64_t i = 1; i < count; ++i) cuts.push_back(draws_.Between(0, size));
+    std::sort(cuts.begin(), cuts.end());
+    Longs sizes;
+    for (std::size_t i = 1; i < cuts.size(); ++i) sizes.push_back(cuts[i] - cuts[i - 1]);
+    return sizes;
+  }
+
+  // The fields mesh, placements, split and order.
+  void AddWords(const NaiveSharding& sharding, JsonValue::Object& words) const {
+    AddField(words, "mesh", meshes_[sharding.mesh].name);
+    JsonValue::Array placements;
+    JsonValue::Array sizes;
+    std::string cut = "chunk";
+    for (const NaivePlacement& placement : sharding.placements) {
+      std::string word = "R";
+      if (placement.dim >= 0 && placement.split > 1) {
+        word = "_S(" + std::to_string(placement.dim) + ", " + std::to_string(placement.split) + ")";
+      } else if (placement.dim >= 0) {
+        word = "S(" + std::to_string(placement.dim) + ")";
+        cut = placement.cut;
+      }
+      placements.emplace_back(word);
+      sizes.emplace_back(AsArray(placement.sizes));
+    }
+    AddField(words, "placements", std::move(placements));
+    if (cut == "balanced") AddField(words, "split", cut);
+    if (cut == "sizes") AddField(words, "split", std::move(sizes));
+    if (!std::is_sorted(sharding.order.begin(), sharding.order.end())) {
+      JsonValue::Array order;
+      for (const int axis : sharding.order) order.emplace_back("axis" + std::to_string(axis));
+      AddField(words, "order", std::move(order));
+    }
+  }
+
+  void AddRule(const std::string& match, const NaiveSharding& sharding) {
+    JsonValue::Object words;
+    AddField(words, "match", match);
+    AddWords(sharding, words);
+    rules_.emplace_back(std::move(words));
+  }
+
+  std::optional<NaiveArray> LocalPart(const NaiveArray& whole, const NaiveSharding& sharding,
+                                      std::size_t rank) const {
+    const NaiveMesh& mesh = meshes_[sharding.mesh];
+    const std::optional<Longs> coordinate = mesh.CoordinateOf(static_cast<std::int32_t>(rank));
+    if (!coordinate) return std::nullopt;
+    return Place(whole, mesh.axes, *coordinate, sharding.placements, sharding.order);
+  }
+
+  void Hold(const std::string& name, DType dtype, const NaiveArray& whole,
+            const NaiveSharding& sharding) {
+    for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+      std::optional<NaiveArray> local = LocalPart(whole, sharding, rank);
+      if (local) held_[rank].push_back({name, dtype, *std::move(local)});
+    }
+  }
+
+  // One parameter of all tensors of a family: cut part by part and joined, or joined and then cut.
+  void JoinFamily(std::int32_t family) {
+    std::vector<NaiveArray> parts;
+    JsonValue::Array names;
+    const NaiveTensor* first = nullptr;
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      if (tensors_[t].family != family) continue;
+      if (first == nullptr) first = &tensors_[t];
+      parts.push_back(WholeArray(static_cast<std::int32_t>(t), tensors_[t].shape));
+      names.emplace_back(tensors_[t].name);
+    }
+    const std::string name = "joined." + std::to_string(family);
+    JsonValue::Object words;
+    AddField(words, "name", name);
+    AddField(words, "concat", first->concat);
+    AddField(words, "parts", names);
+    if (draws_.Percent(40)) {
+      const NaiveArray whole = Concatenate(parts, first->concat);
+      const NaiveSharding sharding = DrawSharding(whole.shape);
+      AddWords(sharding, words);
+      Hold(name, first->dtype, whole, sharding);
+    } else {
+      // One sharding for all parts, so that the local pieces fit; given sizes fit no two parts.
+      NaiveSharding sharding = DrawSharding(first->shape);
+      for (NaivePlacement& placement : sharding.placements) {
+        if (placement.cut == "sizes") placement = {placement.dim, 1, "chunk", {}};
+      }
+      for (const JsonValue& part : names) AddRule(*part.AsString(), sharding);
+      for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+        std::vector<NaiveArray> local;
+        for (const NaiveArray& part : parts) {
+          std::optional<NaiveArray> piece = LocalPart(part, sharding, rank);
+          if (piece) local.push_back(*std::move(piece));
+        }
+        if (!local.empty()) {
+          held_[rank].push_back({name, first->dtype, Concatenate(local, first->concat)});
+        }
+      }
+    }
+    parameters_.emplace_back(std::move(words));
+  }
+
+  // Slices of dim 0, dealt to some ranks, each in a padded and perhaps transposed buffer. The whole
+  // tensor goes to one rank where there is no dim 0.
+  void MakeRegions(std::size_t t) {
+    const NaiveTensor& tensor = tensors_[t];
+    const auto ranks = static_cast<std::int64_t>(gpus_.size());
+    const std::int64_t count = tensor.shape.empty() ? 1 : draws_.Between(1, ranks);
+    for (std::int64_t rank = 0; rank < count; ++rank) {
+      Longs begin(tensor.shape.size(), 0);
+      Longs end = tensor.shape;
+      if (!begin.empty()) {
+        begin[0] = tensor.shape[0] * rank / count;
+        end[0] = tensor.shape[0] * (rank + 1) / count;
+      }
+      if (begin == end && !begin.empty()) continue;
+      AddRegion(t, rank, begin, end);
+    }
+  }
+
+  void AddRegion(std::size_t t, std::int64_t rank, const Longs& begin, const Longs& end) {
+    const NaiveTensor& tensor = tensors_[t];
+    const std::size_t dims = begin.size();
+    const bool transposes = dims > 1 && draws_.Percent(40);
+    // Of the parameter: dim d of the tensor lies along dim Along(d).
+    const auto along = [&](std::size_t d) { return transposes ? dims - 1 - d : d; };
+    Longs at(dims);
+    Longs shape(dims);
+    for (std::size_t d = 0; d < dims; ++d) {
+      at[along(d)] = draws_.Between(0, 2);
+      shape[along(d)] = at[along(d)] + (end[d] - begin[d]) + draws_.Between(0, 2);
+    }
+    Longs parameter_strides(dims, 1);
+    for (std::size_t d = dims; d-- > 1;) {
+      parameter_strides[d - 1] = parameter_strides[d] * shape[d];
+    }
+    NaiveArray content = {shape, {}};
+    content.elements.resize(static_cast<std::size_t>(
+        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+    Longs index = begin;
+    bool is_empty = false;
+    for (std::size_t d = 0; d < dims; ++d) is_empty = is_empty || begin[d] == end[d];
+    for (bool more = !is_empty; more;) {
+      std::int64_t element = 0;
+      std::int64_t position = 0;
+      for (std::size_t d = 0; d < dims; ++d) {
+        element = element * tensor.shape[d] + index[d];
+        position += (at[along(d)] + index[d] - begin[d]) * parameter_strides[along(d)];
+      }
+      content.elements[static_cast<std::size_t>(position)] = {static_cast<std::int32_t>(t),
+                                                              element};
+      more = false;
+      for (std::size_t d = dims; d-- > 0 && !more;) {
+        more = ++index[d] < end[d];
+        if (!more) index[d] = begin[d];
+      }
+    }
+    if (is_empty) return;
+    JsonValue::Array box;
+    JsonValue::Array strides;
+    for (std::size_t d = 0; d < dims; ++d) {
+      box.emplace_back(JsonValue::Array{begin[d], end[d]});
+      strides.emplace_back(parameter_strides[along(d)]);
+    }
+    const std::string name = "piece." + tensor.name;
+    JsonValue::Object words = {{"rank", rank},      {"tensor", tensor.name},   {"box", box},
+                               {"parameter", name}, {"shape", AsArray(shape)}, {"at", AsArray(at)}};
+    if (transposes || draws_.Percent(30)) AddField(words, "strides", strides);
+    regions_.emplace_back(std::move(words));
+    held_[static_cast<std::size_t>(rank)].push_back({name, tensor.dtype, std::move(content)});
+  }
+
+  RandomDraws& draws_;
+  const std::vector<NaiveTensor>& tensors_;
+  std::vector<std::int32_t> gpus_;
+  std::vector<std::vector<NaiveParameter>> held_;  // by rank of the group
+  std::vector<NaiveMesh> meshes_;
+  JsonValue::Object mesh_words_;
+  JsonValue::Array rules_;
+  JsonValue::Array parameters_;
+  JsonValue::Array regions_;
+};
+
+class ExplicitJobMaker {
+ public:
+  explicit ExplicitJobMaker(std::uint64_t seed) : draws_(seed) {}
+
+  RandomExplicitJob Make() {
+    JsonValue::Object job;
+    AddField(job, "cluster", MakeCluster());
+    AddField(job, "model", "model.json");
+    MakeTensors();
+    MakeSides(job);
+    AddField(job, "options", JsonValue::Object{{"stagingMiB", draws_.Between(1, 64)}});
+    draws_.Shuffle(job);
+    made_.job_json = JsonLine(JsonValue(std::move(job)));
+    return std::move(made_);
+  }
+
+ private:
+  JsonValue MakeCluster() {
+    JsonValue::Object types;
+    JsonValue::Array domains;
+    for (std::int64_t d = draws_.Between(1, 4); d > 0; --d) {
+      const std::int64_t gpus = draws_.Between(1, 6);
+      JsonValue::Array nics;
+      for (std::int64_t g = 0; g < gpus; ++g) {
+        nics.emplace_back(JsonValue::Object{
+            {"gpus", JsonValue::Array{g}}, {"GBps", draws_.Between(10, 50)}, {"rail", g}});
+      }
+      const std::string name = "domain" + std::to_string(d);
+      JsonValue::Object type;
+      AddField(type, "gpus", gpus);
+      AddField(type, "gpusPerNode", gpus);
+      AddField(type, "nvlinkGBps", draws_.Between(100, 800));
+      AddField(type, "hbmGBps", 4000);
+      AddField(type, "nics", std::move(nics));
+      AddField(type, "nvlinkLatencyUs", 3);
+      AddField(type, "networkLatencyUs", 14);
+      AddField(types, name, std::move(type));
+      domains.emplace_back(JsonValue::Object{{"type", name}});
+      gpu_count_ += static_cast<std::int32_t>(gpus);
+    }
+    return JsonValue::Object{{"types", std::move(types)}, {"domains", std::move(domains)}};
+  }
+
+  void MakeTensors() {
+    std::int64_t number = 0;
+    const auto add = [&](DType dtype, Longs shape, std::int32_t family, std::size_t concat) {
+      tensors_.push_back({"layer." + std::to_string(number++) + ".weight", dtype, std::move(shape),
+                          family, concat});
+    };
+    const auto draw_dtype = [&] { return static_cast<DType>(draws_.Below(kDTypeCount)); };
+    const auto draw_shape = [&](std::int64_t least_dims) {
+      Longs shape(static_cast<std::size_t>(draws_.Between(least_dims, 4)));
+      for (std::int64_t& extent : shape) extent = draws_.Between(draws_.Percent(3) ? 0 : 1, 9);
+      return shape;
+    };
+    for (std::int64_t t = draws_.Between(1, 4); t > 0; --t) add(draw_dtype(), draw_shape(0), -1, 0);
+    for (std::int32_t family = 0; family < draws_.Between(0, 2); ++family) {
+      const DType dtype = draw_dtype();
+      Longs shape = draw_shape(1);
+      const auto concat =
+          static_cast<std::size_t>(draws_.Below(static_cast<std::int64_t>(shape.size())));
+      for (std::int64_t part = draws_.Between(2, 3); part > 0; --part) {
+        shape[concat] = draws_.Between(1, 7);
+        add(dtype, shape, family, concat);
+      }
+    }
+    // Records number tensors by name, bytewise: layer.10 comes before layer.2.
+    std::sort(tensors_.begin(), tensors_.end(),
+              [](const NaiveTensor& a, const NaiveTensor& b) { return a.name < b.name; });
+    JsonValue::Object model;
+    for (const NaiveTensor& tensor : tensors_) {
+      made_.tensor_dtypes.push_back(tensor.dtype);
+      AddField(model, tensor.name,
+               JsonValue::Object{{"shape", AsArray(tensor.shape)}, {"dtype", Name(tensor.dtype)}});
+    }
+    draws_.Shuffle(model);
+    made_.model_json = JsonLine(JsonValue(std::move(model)));
+  }
+
+  void MakeSides(JsonValue::Object& job) {
+    std::vector<std::int32_t> gpus(static_cast<std::size_t>(gpu_count_));
+    std::iota(gpus.begin(), gpus.end(), 0);
+    draws_.Shuffle(gpus);
+    const std::int64_t kind = gpus.size() < 2 ? 2 : draws_.Below(3);
+    std::vector<std::int32_t> source = gpus;
+    std::vector<std::int32_t> destination = gpus;
+    if (kind < 2) {
+      const auto cut = static_cast<std::ptrdiff_t>(
+          draws_.Between(1, static_cast<std::int64_t>(gpus.size()) - 1));
+      source.assign(gpus.begin(), gpus.begin() + cut);
+      destination.assign(gpus.begin() + (kind == 0 ? cut : cut / 2), gpus.end());
+    }
+    draws_.Shuffle(destination);
+    AddField(job, "source", MakeSide(source, made_.source));
+    AddField(job, "destination", MakeSide(destination, made_.destination));
+  }
+
+  JsonValue MakeSide(const std::vector<std::int32_t>& gpus,
+                     std::map<std::int32_t, std::vector<NaiveParameter>>& held) {
+    JsonValue::Array groups;
+    std::vector<std::int32_t> rest = gpus;
+    while (!rest.empty()) {
+      auto size = static_cast<std::ptrdiff_t>(rest.size());
+      if (groups.size() < 2 && draws_.Percent(30)) size = draws_.Between(1, size);
+      GroupMaker maker(draws_, tensors_, {rest.begin(), rest.begin() + size});
+      groups.emplace_back(maker.Make());
+      for (std::size_t rank = 0; rank < maker.gpus().size(); ++rank) {
+        held[maker.gpus()[rank]] = maker.HeldBy(rank);
+      }
+      rest.erase(rest.begin(), rest.begin() + size);
+    }
+    if (groups.size() == 1) return groups[0];
+    return groups;
+  }
+
+  RandomDraws draws_;
+  std::int32_t gpu_count_ = 0;
+  std::vector<NaiveTensor> tensors_;
+  RandomExplicitJob made_;
+};
+
+}  // namespace
+
+RandomExplicitJob MakeRandomExplicitJob(std::uint64_t seed) {
+  return ExplicitJobMaker(seed).Make();
+}
+
+}  // namespace reshard
