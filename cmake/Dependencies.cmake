@@ -11,11 +11,14 @@ find_package(Boost 1.74 REQUIRED)
 pkg_check_modules(graphviz REQUIRED IMPORTED_TARGET libgvc libcgraph)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(clp REQUIRED IMPORTED_TARGET clp)
-find_package(MPI COMPONENTS CXX)
 if(RESHARD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
 endif()
+
+# Only reported: the replay over NCCL and its kernels are not part of this version.
+find_package(CUDAToolkit QUIET)
+find_path(RESHARD_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 
 find_program(RESHARD_CCACHE ccache)
 if(RESHARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

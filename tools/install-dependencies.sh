@@ -10,8 +10,6 @@ packages=(
   libboost-dev                               # 1.74: libsimgrid-dev and libboost1.81-dev exclude each other
   coinor-libclp-dev                          # the small linear programs of the planner
   libgraphviz-dev graphviz                   # drawings
-  libpugixml-dev libyaml-cpp-dev             # topology importers
-  libopenmpi-dev openmpi-bin                 # the mpi backend
   libgtest-dev libgmock-dev libbenchmark-dev # tests
   libsimgrid-dev                             # a test oracle
   clang-format-16 clang-tidy-16              # tools/lint.sh
