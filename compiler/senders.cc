@@ -54,6 +54,10 @@ class SenderAssignment {
   }
 
  private:
+  auto HasLinkInside() const {
+    return [this](RankIndex r) { return HasNvlink(r); };
+  }
+
   // A stretch of a class's stream that is split over some of its holders.
   struct Stretch {
     std::size_t group = 0;
@@ -151,6 +155,7 @@ class SenderAssignment {
     for (const RankIndex h : c.holders) {
       if (rates[static_cast<std::size_t>(h)] > 0) able.push_back(h);
     }
+    if (able.empty()) std::ranges::copy_if(c.holders, std::back_inserter(able), HasLinkInside());
     if (able.empty()) able = c.holders;
     const auto count = static_cast<std::int64_t>(able.size());
     const std::int64_t worth = std::max<std::int64_t>(1, bytes / kMinPieceBytes);
@@ -222,7 +227,7 @@ class SenderAssignment {
   }
 
   // Every NIC of the domain sends its share of every group: a rank that would send more of a group
-  // hands the rest to ranks that would send less.
+  // hands the rest to ranks that would send less. Ranks without NVLink can do neither.
   void EvenOut(DomainIndex d) {
     const DomainResources& domain = resources_.domains[static_cast<std::size_t>(d)];
     for (std::size_t g = 0; g < pieces_.size(); ++g) {
@@ -234,25 +239,32 @@ class SenderAssignment {
   void EvenOutGroup(const DomainResources& domain, DomainIndex d, bool star,
                     std::vector<Piece>& pieces) {
     const auto mine = [&](const Piece& piece) {
-      return piece.star == star && resources_.domain[static_cast<std::size_t>(piece.holder)] == d;
+      return piece.star == star && HasNvlink(piece.holder) &&
+             resources_.domain[static_cast<std::size_t>(piece.holder)] == d;
     };
+    std::vector<RankIndex> ranks;
+    std::ranges::copy_if(domain.ranks, std::back_inserter(ranks), HasLinkInside());
+    double rate_total = 0;
+    for (const RankIndex r : ranks) {
+      rate_total += resources_.network_gbps[static_cast<std::size_t>(r)];
+    }
     std::map<RankIndex, std::int64_t> sent;
     std::int64_t total = 0;
-    for (const RankIndex r : domain.ranks) sent[r] = 0;
+    for (const RankIndex r : ranks) sent[r] = 0;
     for (const Piece& piece : pieces) {
       if (!mine(piece)) continue;
       sent[piece.holder] += piece.size();
       total += piece.size();
     }
-    if (total == 0) return;
+    if (total == 0 || rate_total <= 0) return;
     std::map<RankIndex, std::int64_t> surplus;
     std::vector<std::pair<RankIndex, std::int64_t>> wanting;
     std::int64_t given = 0;
     double rate_sum = 0;
-    for (const RankIndex r : domain.ranks) {
+    for (const RankIndex r : ranks) {
       rate_sum += resources_.network_gbps[static_cast<std::size_t>(r)];
       const auto upto =
-          static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / domain.network_gbps) /
+          static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / rate_total) /
           kSplitAlignmentBytes * kSplitAlignmentBytes;
       const std::int64_t target = upto - given;
       given = upto;

@@ -105,14 +105,16 @@ class Decoder {
   Result<Plan> Decode();
 
  private:
-  // Calls decode(bytes, context) for each part of a section; at least one if `must_exist`.
+  // Calls decode(bytes, context) for each part of a section; if it `is_one`, for its only one.
   template <typename Function>
-  Result<void> ForParts(SectionKind kind, std::uint32_t index, bool must_exist,
+  Result<void> ForParts(SectionKind kind, std::uint32_t index, bool is_one,
                         const Function& decode) {
     const auto rows = FindSections(table_, kind, index, place_);
     if (!rows) return tl::unexpected(rows.error());
-    if (rows->empty() && must_exist) {
-      return InputError(place_, "the plan lacks its " + SectionName(kind, index, 0),
+    if (is_one && rows->size() != 1) {
+      return InputError(place_,
+                        fmt::format("the plan has {} sections \"{}\", not one", rows->size(),
+                                    SectionName(kind, index, 0)),
                         "write the plan again with reshard-compile");
     }
     for (const SectionRow& row : *rows) {

@@ -121,17 +121,29 @@ Result<Share> EqualShare(std::int64_t size, std::int64_t count, std::int64_t ind
   return Share{size / count * index, size / count * (index + 1)};
 }
 
-// Rows of several tensors join only if they are equally wide.
+// Rows of several tensors join only if they are equally wide; a bias has one element a row. A
+// family of the user's own may say otherwise.
 Result<void> LinearBuilder::CheckJoin(const LinearCut& cut, const std::string& name) const {
   if (cut.rows.empty()) return InternalError(name, "a parameter without rows");
   const std::vector<std::int64_t>& first = WeightOf(*model_, cut.rows.front().tensors).shape;
   for (const RowRange& range : cut.rows) {
     const Tensor& weight = WeightOf(*model_, range.tensors);
-    if (weight.shape.empty() || weight.shape.size() != first.size() ||
+    if (weight.shape.empty() || weight.shape.size() > kMatrixDims) {
+      return InputError(name, weight.name + " has " + std::to_string(weight.shape.size()) +
+                                  " dims; expected a vector or a matrix");
+    }
+    if (weight.shape.size() != first.size() ||
         !std::equal(first.begin() + 1, first.end(), weight.shape.begin() + 1)) {
       return InputError(name, weight.name + " does not join with " +
                                   WeightOf(*model_, cut.rows.front().tensors).name +
                                   ": their rows differ in length");
+    }
+    const TensorIndex bias = range.tensors[Kind::kBias];
+    if (bias != kNoTensor &&
+        model_->tensor(bias).shape != std::vector<std::int64_t>{weight.shape[0]}) {
+      return InputError(name, model_->tensor(bias).name +
+                                  " does not have one element for each of " +
+                                  std::to_string(weight.shape[0]) + " rows of " + weight.name);
     }
   }
   return {};

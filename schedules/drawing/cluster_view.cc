@@ -150,7 +150,7 @@ void AddFrames(const std::vector<Frame>& frames, const BindingResource& binding,
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
     const std::string name = fmt::format("{}", i);
-    graph.AddCluster(name, {{"label", FrameTitle(frame)},
+    graph.AddCluster(name, {{"label", EscapeLabel(FrameTitle(frame))},
                             {"style", "rounded,filled"},
                             {"fillcolor", "#fafafa"},
                             {"color", frame.is_binding ? kBindingColor : "#9e9e9e"},

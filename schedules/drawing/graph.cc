@@ -113,6 +113,15 @@ std::string EscapeHtml(const std::string& text) {
   return escaped;
 }
 
+std::string EscapeLabel(const std::string& text) {
+  std::string escaped;
+  for (const char letter : text) {
+    if (letter == '\\') escaped += letter;
+    escaped += letter;
+  }
+  return escaped;
+}
+
 Graph::Graph(const DrawingAttributes& attributes) : handle_(std::make_unique<Handle>()) {
   agseterr(AGMAX);  // reasons are returned, not printed
   handle_->graph = agopen(Mutable("plan"), Agdirected, &discipline);

@@ -17,6 +17,8 @@ enum class DrawingFormat { kSvg, kDot };
 using DrawingAttributes = std::vector<std::pair<std::string, std::string>>;
 
 std::string EscapeHtml(const std::string& text);
+// For labels that are not HTML-like, in which a backslash says more than itself.
+std::string EscapeLabel(const std::string& text);
 
 // Names are the caller's and unique; they do not show. Equal calls give equal pictures.
 class Graph {

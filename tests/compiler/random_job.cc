@@ -127,6 +127,9 @@ class RandomJobMaker {
       domains.push_back(limits_.plain_machine ? UniformDomain(size, 400, 50) : OddDomain(size));
     }
     made_.cluster = MakeTestCluster(domains);
+    for (Gpu& gpu : made_.cluster.gpus) {
+      if (draws_.Percent(limits_.dead_nvlinks)) gpu.nvlink_gbps = 0;
+    }
   }
 
   // GPU 0 always has a NIC that works, so that the domain can be reached.

@@ -24,6 +24,8 @@ struct RandomJobLimits {
   std::int64_t long_tensors = 0;
   std::int64_t long_factor = 1000;
   bool plain_machine = false;  // every GPU has NVLink and one NIC of its own, all alike
+  // Percent of GPUs whose NVLink is dead: such a job can be impossible, too.
+  std::int64_t dead_nvlinks = 0;
   // Parameters may share memory though the destination wants other bytes there than the source has:
   // such a job can be impossible.
   bool conflicting_memory = false;

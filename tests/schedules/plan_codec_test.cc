@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/plan_container.h"
 #include "tests/schedules/small_plan.h"
 
 namespace reshard {
@@ -124,6 +125,71 @@ TEST(PlanCodecTest, DamageNamesItsSection) {
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   EXPECT_THAT(RefusalOf(bytes),
               HasSubstr("the section \"schedule of rank 4\" of the plan is damaged"));
+}
+
+// The sections of one file, those of `from` where `is_foreign` says so.
+std::string Spliced(const std::string& file, const std::string& from,
+                    const std::function<bool(const SectionRow&)>& is_foreign) {
+  const auto table_of = [](const std::string& bytes) {
+    const auto head = ReadContainerHead(std::string_view(bytes).substr(0, kContainerHeadBytes),
+                                        bytes.size(), kPlanSchemaVersion, "f");
+    return *ReadContainerTable(
+        *head,
+        std::string_view(bytes).substr(kContainerHeadBytes, kSectionRowBytes * head->section_count),
+        bytes.size(), "f");
+  };
+  const std::vector<SectionRow> table = table_of(file);
+  const std::vector<SectionRow> foreign = table_of(from);
+  EXPECT_EQ(table.size(), foreign.size());
+  ContainerWriter writer;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const bool take = is_foreign(table[i]);
+    const SectionRow& row = take ? foreign[i] : table[i];
+    writer.Add(row.kind, row.index, row.part, (take ? from : file).substr(row.offset, row.size));
+  }
+  return writer.Finish(kPlanSchemaVersion);
+}
+
+TEST(PlanCodecTest, ARankSectionThatSaysSomethingElseThanThePlanIsRefused) {
+  // What rank 2 would replay (its relay two rounds late) is not what a verifier of the plan sees.
+  Plan other = SmallPlan();
+  other.transfers[2].lag = 3;
+  const auto is_rank_2 = [](const SectionRow& row) {
+    return row.kind == SectionKind::kRank && row.index == 2;
+  };
+  EXPECT_THAT(RefusalOf(Spliced(Encoded(SmallPlan()), Encoded(other), is_rank_2)),
+              HasSubstr("the section of rank 2 says something else than the plan"));
+  EXPECT_EQ(RefusalOf(Spliced(Encoded(SmallPlan()), Encoded(SmallPlan()), is_rank_2)), "accepted");
+}
+
+TEST(PlanCodecTest, ASectionTooManyOrTooFewIsRefused) {
+  const std::string file = Encoded(SmallPlan());
+  const auto head = ReadContainerHead(std::string_view(file).substr(0, kContainerHeadBytes),
+                                      file.size(), kPlanSchemaVersion, "f");
+  const auto table = ReadContainerTable(
+      *head,
+      std::string_view(file).substr(kContainerHeadBytes, kSectionRowBytes * head->section_count),
+      file.size(), "f");
+  const auto rewritten = [&](const std::function<bool(const SectionRow&)>& keep, bool add_rank) {
+    ContainerWriter writer;
+    for (const SectionRow& row : *table) {
+      if (keep(row)) {
+        writer.Add(row.kind, row.index, row.part, file.substr(row.offset, row.size));
+      }
+    }
+    if (add_rank) writer.Add(SectionKind::kRank, 5, 0, "");
+    return writer.Finish(kPlanSchemaVersion);
+  };
+  const auto all = [](const SectionRow&) { return true; };
+  EXPECT_EQ(RefusalOf(rewritten(all, false)), "accepted");
+  EXPECT_THAT(RefusalOf(rewritten(all, true)), HasSubstr("belong to no layout or rank"));
+  EXPECT_THAT(RefusalOf(rewritten(
+                  [](const SectionRow& row) { return row.kind != SectionKind::kTensors; }, false)),
+              HasSubstr("the plan has 0 sections \"tensors\", not one"));
+  EXPECT_THAT(
+      RefusalOf(rewritten([](const SectionRow& row) { return row.kind != SectionKind::kTransfers; },
+                          false)),
+      HasSubstr("the section of rank 0 says something else than the plan"));
 }
 
 TEST(PlanFileTest, AFileIsReadAsWritten) {

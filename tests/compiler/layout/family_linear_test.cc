@@ -158,6 +158,34 @@ TEST_F(LinearTest, PartsMustBeEquallyWideAndOfOneDtype) {
                                                  "model.layers.0.mlp.up_proj.weight"));
 }
 
+// Families of users may say what shapes they like.
+TEST(Linear, ShapesThatAreNoLinearsAreRefused) {
+  const auto error_of = [](const std::string& weight, const std::string& bias) {
+    const Result<Model> model =
+        ModelOf(R"({"tensors": {"h.0.w": {"shape": )" + weight + R"(, "dtype": "F32"},
+                        "h.0.b": {"shape": )" +
+                bias + R"(, "dtype": "F32"}},
+            "family": {"name": "mine", "layers": "1", "fields": {}, "tensors": [
+              {"name": "h.{layer}.w", "role": "mlp.up", "shape": )" +
+                (weight.size() > 6 ? R"(["4", "2", "3"])" : R"(["4", "2"])") + R"(},
+              {"name": "h.{layer}.b", "role": "mlp.up", "kind": "bias", "shape": [")" +
+                bias.substr(1, 1) + R"("]}]}})");
+    EXPECT_TRUE(model) << ToString(model.error());
+    const Result<FamilyTensors> tensors = FamilyTensors::Classify(*model);
+    EXPECT_TRUE(tensors) << ToString(tensors.error());
+    RankLayoutBuilder builder(model->tensors);
+    const RoleTensors& up = tensors->layers().at(0)[Role::kMlpUp];
+    const Result<void> added =
+        LinearBuilder(*tensors, builder)
+            .Add({.weight = "w", .bias = "b", .scale = "s"}, {.rows = {AllRows(*tensors, up)}});
+    return added ? std::string("none") : ToString(added.error());
+  };
+  EXPECT_EQ(error_of("[4, 2]", "[4]"), "none");
+  EXPECT_THAT(error_of("[4, 2, 3]", "[4]"), HasSubstr("h.0.w has 3 dims; expected a vector"));
+  EXPECT_THAT(error_of("[4, 2]", "[3]"),
+              HasSubstr("h.0.b does not have one element for each of 4 rows of h.0.w"));
+}
+
 TEST_F(LinearTest, TensorsWithoutAParameterAreRefused) {
   LinearNames names = Names();
   names.bias.clear();

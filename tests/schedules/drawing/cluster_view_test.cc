@@ -161,6 +161,13 @@ TEST(ClusterViewTest, ManyDomainsBecomeFewFramesAndAMatrix) {
   EXPECT_THAT(Drawn(plan, SomeCluster(64, 8), DrawingFormat::kSvg), HasSubstr("<svg"));
 }
 
+TEST(ClusterViewTest, TypesMayHaveAnyName) {
+  Cluster cluster = SomeCluster(2, 4);
+  cluster.domains[0].type = "a\\Nb \"c\"";
+  EXPECT_THAT(Drawn(SmallPlan(), cluster, DrawingFormat::kSvg),
+              HasSubstr("domain 0: a\\Nb &quot;c&quot;, 4 GPUs"));
+}
+
 TEST(ClusterViewTest, HundredsOfDomainsShareRows) {
   const std::string dot = Drawn(BipartitePlan(130), SomeCluster(130, 1), DrawingFormat::kDot);
   EXPECT_THAT(dot, HasSubstr("3 domains a row"));
