@@ -21,6 +21,7 @@ fail() {
   echo "FAILED: $*"
   failed=$((failed + 1))
 }
+trap 'fail "interrupted"; exit 130' INT TERM
 
 # Adds the counts of one ctest report.
 count() {
