@@ -23,7 +23,7 @@ void CopyFixedRuns(const std::byte* source, std::byte* destination, std::int64_t
 }
 
 // Hardware prefetchers stop at pages, so a long run begins with misses. Fetching the head of the
-// next run while this one is copied brought strided runs of 4 KiB from 0.73 to 0.83 of memcpy;
+// next run while this one is copied takes strided runs of 4 KiB from about 0.75 of memcpy to 0.85;
 // shorter runs lose by it.
 void PrefetchStart(const std::byte* run_start, std::int64_t run) {
   constexpr std::int64_t kShortest = 4096;
