@@ -7,7 +7,9 @@ target_compile_options(reshard_options INTERFACE -Wall -Wextra -Wpedantic -Werro
 target_compile_options(reshard_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(reshard_options INTERFACE ${CMAKE_SOURCE_DIR})
 if(RESHARD_SANITIZE)
-  target_compile_options(reshard_options INTERFACE -fsanitize=${RESHARD_SANITIZE} -fno-omit-frame-pointer
+  # Instrumented code confuses g++ 12's flow analysis (-Wmaybe-uninitialized in std::variant): here
+  # warnings are not errors, they are in the release build.
+  target_compile_options(reshard_options INTERFACE -Wno-error -fsanitize=${RESHARD_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(reshard_options INTERFACE -fsanitize=${RESHARD_SANITIZE})
 endif()
