@@ -220,7 +220,8 @@ void Block::SplitPiece(Piece piece, std::int32_t dim, std::int64_t inner,
             ? std::int64_t{0}
             : std::min(loop.count, CeilDivide(inner - phase - rest, loop.block_step));
     std::int64_t done = starting;
-    if (inner % loop.block_step == 0 && starting == inner / loop.block_step && ending == starting) {
+    if (starting > 1 && ending == starting && inner % loop.block_step == 0 &&
+        starting == inner / loop.block_step) {
       const std::int64_t periods = loop.count / starting;
       Piece part = piece;
       part.loops[cut].count = starting;

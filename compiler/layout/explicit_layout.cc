@@ -49,7 +49,7 @@ Result<std::size_t> FindRule(const ExplicitWords& words, const Tensor& tensor,
     return r;
   }
   return InputError(place, "no rule of tensors matches tensor " + tensor.name,
-                    "add a rule; \"match\": \"*\" takes the rest");
+                    R"(add a rule; "match": "*" takes the rest)");
 }
 
 // Which tensors need a rule: all but those that regions or a parameter cut as a whole hold; and

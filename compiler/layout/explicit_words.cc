@@ -70,7 +70,7 @@ Result<Split> ReadSplit(const JsonCursor& cursor) {
     if (*word == "balanced") split.kind = Split::Kind::kBalanced;
     if (*word == "chunk" || *word == "balanced") return split;
     return cursor.Fail("'" + *word + "' is no split",
-                       "use \"chunk\", \"balanced\" or one list of sizes per mesh axis");
+                       R"(use "chunk", "balanced" or one list of sizes per mesh axis)");
   }
   split.kind = Split::Kind::kSizes;
   const auto lists = cursor.Elements();
