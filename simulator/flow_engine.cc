@@ -21,9 +21,11 @@ constexpr int kCarefulRounds = 6;
 
 }  // namespace
 
-FlowEngine::FlowEngine(const FlowTable& table, std::vector<double> capacities)
+FlowEngine::FlowEngine(const FlowTable& table, std::vector<double> capacities,
+                       FlowObserver* observer)
     : table_(table),
       capacities_(std::move(capacities)),
+      observer_(observer),
       solver_(table, capacities_.size()),
       rates_(table.size()),
       remaining_(table.size()),
@@ -131,6 +133,9 @@ bool FlowEngine::WidenRegion() {
 void FlowEngine::SetRate(FlowIndex flow, double rate, Nanoseconds now) {
   const double before = rates_[At(flow)];
   if (std::abs(rate - before) <= kRounding * before && ends_[flow] != kNever) return;
+  if (observer_ != nullptr && now > set_at_[At(flow)]) {
+    observer_->OnFlow(flow, set_at_[At(flow)], now, before);
+  }
   remaining_[At(flow)] -= before * static_cast<double>(now - set_at_[At(flow)]);
   set_at_[At(flow)] = now;
   rates_[At(flow)] = rate;
@@ -179,6 +184,7 @@ void FlowEngine::Complete(Nanoseconds now, std::vector<FlowIndex>& ended) {
   while (NextEnd() == now) {
     const FlowIndex flow = ends_.First();
     ends_.Set(flow, kNever);
+    if (observer_ != nullptr) observer_->OnFlow(flow, set_at_[At(flow)], now, rates_[At(flow)]);
     activity_[At(flow)] = Activity::kLeaving;
     bottlenecks_[At(flow)] = kNoBottleneck;
     leaving_.push_back(flow);

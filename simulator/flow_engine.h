@@ -26,14 +26,24 @@ namespace reshard {
 // No simulation is allowed beyond this (36 years); later ends count as never.
 inline constexpr Nanoseconds kEndOfTime = Nanoseconds{1} << 60;
 
+// Told of what flowed: stretches of equal rate, of each flow back to back from its start to its
+// end.
+class FlowObserver {
+ public:
+  virtual ~FlowObserver() = default;
+  virtual void OnFlow(FlowIndex flow, Nanoseconds begin, Nanoseconds end, double gbps) = 0;
+};
+
 // The calls of one instant come in this order: Complete, any number of Start, UpdateRates.
 class FlowEngine {
   // kLeaving: ended at this instant, and still listed by its resources.
   enum class Activity : std::uint8_t { kNone, kActive, kLeaving };
 
  public:
-  // Keeps a reference to `table`. A flow is active at most once at a time.
-  FlowEngine(const FlowTable& table, std::vector<double> capacities);
+  // Keeps a reference to `table`, and to `observer` unless it is null. A flow is active at most
+  // once at a time.
+  FlowEngine(const FlowTable& table, std::vector<double> capacities,
+             FlowObserver* observer = nullptr);
   FlowEngine(const FlowEngine&) = delete;
   FlowEngine& operator=(const FlowEngine&) = delete;
 
@@ -70,6 +80,7 @@ class FlowEngine {
 
   const FlowTable& table_;
   const std::vector<double> capacities_;
+  FlowObserver* const observer_;
   MaxMinSolver solver_;
 
   // Per flow.

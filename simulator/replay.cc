@@ -112,7 +112,7 @@ Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer
     : model_(model),
       skips_(way == ReplayWay::kShort && observer == nullptr),
       observer_(observer),
-      engine_(model.flows, model.capacities),
+      engine_(model.flows, model.capacities, observer),
       lanes_(model.ranks.size() * kLaneCount),
       exchanges_(model.ranks.size()),
       active_(model.operations.size()),

@@ -18,9 +18,8 @@
 namespace reshard {
 
 // Told of everything that happened, when it has ended.
-class ReplayObserver {
+class ReplayObserver : public FlowObserver {
  public:
-  virtual ~ReplayObserver() = default;
   virtual void OnStep(RankIndex rank, Lane lane, RoundIndex round, Nanoseconds start,
                       Nanoseconds end) = 0;
   // `start` and `end` are those of the flow: the hop's latency comes after.

@@ -5,10 +5,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "simulator/machine.h"
+#include "simulator/preparation.h"
 #include "simulator/replay.h"
-#include "simulator/replay_model.h"
-#include "simulator/workload.h"
 
 namespace reshard {
 namespace {
@@ -18,43 +16,6 @@ constexpr double kSecondsPerNanosecond = 1e-9;
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 double SecondsOf(Nanoseconds time) { return static_cast<double>(time) * kSecondsPerNanosecond; }
-
-Result<void> CheckCluster(const Cluster& cluster, double nic_share) {
-  if (!(nic_share > 0) || nic_share > 1) {
-    return InputError("plan: options.nicShare", "is not above 0 and at most 1");
-  }
-  for (std::size_t index = 0; index < cluster.gpus.size(); ++index) {
-    const Gpu& gpu = cluster.gpus[index];
-    const bool domain =
-        gpu.domain >= 0 && gpu.domain < static_cast<std::int64_t>(cluster.domains.size());
-    const bool nics = std::all_of(gpu.nics.begin(), gpu.nics.end(), [&](NicIndex nic) {
-      return nic >= 0 && nic < static_cast<std::int64_t>(cluster.nics.size());
-    });
-    if (!domain || !nics) {
-      return InputError("cluster: GPU " + std::to_string(index),
-                        domain ? "names a NIC that is not there" : "its domain is not there");
-    }
-  }
-  return {};
-}
-
-struct Prepared {
-  Machine machine;
-  ReplayModel model;
-};
-
-Result<Prepared> Prepare(const Plan& plan, const Cluster& cluster, const Constants& constants) {
-  if (Result<void> checked = CheckCluster(cluster, plan.job.options.nic_share); !checked) {
-    return tl::unexpected(checked.error());
-  }
-  Result<Workload> workload = MakeWorkload(plan);
-  if (!workload) return tl::unexpected(workload.error());
-  Machine machine(cluster, constants, plan.job.options.nic_share);
-  Result<ReplayModel> model =
-      MakeReplayModel(plan, cluster, machine, constants, std::move(*workload));
-  if (!model) return tl::unexpected(model.error());
-  return Prepared{std::move(machine), std::move(*model)};
-}
 
 // Bytes that pass each resource over the whole replay.
 Result<std::vector<double>> BytesPerResource(const ReplayModel& model) {
@@ -84,7 +45,7 @@ Result<std::vector<double>> BytesPerResource(const ReplayModel& model) {
 
 class UseReport {
  public:
-  UseReport(const Prepared& prepared, std::vector<double> bytes, double seconds)
+  UseReport(const PreparedReplay& prepared, std::vector<double> bytes, double seconds)
       : machine_(prepared.machine), bytes_(std::move(bytes)), seconds_(seconds) {}
 
   // `part` of the resource, under a name of its own.
@@ -107,7 +68,7 @@ class UseReport {
 
 // Resources of the plan's GPUs, and the fabric's: NICs, then NVLink, then HBM, then fabric.
 Result<std::vector<ResourceUse>> ReportUses(const Plan& plan, const Cluster& cluster,
-                                            const Prepared& prepared, double seconds) {
+                                            const PreparedReplay& prepared, double seconds) {
   Result<std::vector<double>> bytes = BytesPerResource(prepared.model);
   if (!bytes) return tl::unexpected(bytes.error());
   const Machine& machine = prepared.machine;
@@ -143,7 +104,7 @@ Result<std::vector<ResourceUse>> ReportUses(const Plan& plan, const Cluster& clu
 
 Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
                                const Constants& constants) {
-  return Prepare(plan, cluster, constants).and_then([](const Prepared& prepared) {
+  return PrepareReplay(plan, cluster, constants).and_then([](const PreparedReplay& prepared) {
     return RunReplay(prepared.model).map([](const ReplayOutcome& outcome) {
       return SecondsOf(outcome.times.end);
     });
@@ -152,7 +113,7 @@ Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
 
 Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
                                   const Constants& constants) {
-  const Result<Prepared> prepared = Prepare(plan, cluster, constants);
+  const Result<PreparedReplay> prepared = PrepareReplay(plan, cluster, constants);
   if (!prepared) return tl::unexpected(prepared.error());
   const Result<ReplayOutcome> outcome = RunReplay(prepared->model);
   if (!outcome) return tl::unexpected(outcome.error());

@@ -36,6 +36,14 @@ Result<Cluster> EmbeddedCluster(const Plan& plan, const std::string& path) {
   return std::move(job->cluster);
 }
 
+Result<void> CheckEmbeddedJob(const Plan& plan, const std::string& path) {
+  const Result<Job> job = ParseJob(plan.job_json, path + ": embedded job");
+  if (!job) return tl::unexpected(job.error());
+  if (job->records == plan.job) return {};
+  return InputError(path, "its records are not those of the job it embeds",
+                    "compile the job again");
+}
+
 Result<bool> HoldsJson(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {

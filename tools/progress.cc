@@ -43,8 +43,9 @@ void Progress::Refresh() {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, kSilence, [this] { return ended_; })) return;
   do {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    WriteNow(fmt::format("{}{} ({:.0f} s)", kClearLine, stage_, elapsed.count()));
+    const auto elapsed =
+        std::chrono::floor<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
+    WriteNow(fmt::format("{}{} ({} s)", kClearLine, stage_, elapsed.count()));
   } while (!changed_.wait_for(lock, kPeriod, [this] { return ended_; }));
   WriteNow(kClearLine);
 }

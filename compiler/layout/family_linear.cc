@@ -116,7 +116,8 @@ Result<Share> EqualShare(std::int64_t size, std::int64_t count, std::int64_t ind
                          const std::string& what) {
   if (size % count != 0) {
     return InputError(
-        "", what + ": " + std::to_string(size) + " is not divisible by " + std::to_string(count));
+        "", what + ": " + std::to_string(size) + " is not divisible by " + std::to_string(count),
+        "choose a degree that divides it");
   }
   return Share{size / count * index, size / count * (index + 1)};
 }
@@ -177,9 +178,11 @@ Result<LinearBuilder::Entry> LinearBuilder::ScaleEntryOf(
     const bool last = &range == &cut.rows.back();
     const auto off_boundary = [&](std::int64_t begin, std::int64_t end, std::int64_t size,
                                   std::int64_t block, const char* what) {
-      return InputError("", weight.name + ": " + what + " " + std::to_string(begin) + " to " +
-                                std::to_string(end) + " of " + std::to_string(size) +
-                                " cut its FP8 blocks of " + std::to_string(block));
+      return InputError("",
+                        weight.name + ": " + what + " " + std::to_string(begin) + " to " +
+                            std::to_string(end) + " of " + std::to_string(size) +
+                            " cut its FP8 blocks of " + std::to_string(block),
+                        "choose a degree whose shards end on block boundaries");
     };
     const std::int64_t rows = weight.shape[0];
     if (range.begin % unit.rows != 0 ||

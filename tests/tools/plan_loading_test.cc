@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "compiler/job.h"
 #include "schedules/plan_codec.h"
 
 namespace reshard {
@@ -61,6 +62,36 @@ TEST_F(PlanLoading, NamesTheFileWhereAPlanIsUnsound) {
   ASSERT_FALSE(loaded);
   EXPECT_THAT(loaded.error().place, HasSubstr(path));
   EXPECT_EQ(loaded.error().fault, Fault::kInput);
+}
+
+TEST_F(PlanLoading, HoldsTheRecordsAgainstTheEmbeddedJob) {
+  const std::string path = Write("job.json", R"({
+      "cluster": {"domains": [{"type": "dgx-h100", "gpus": 2}]},
+      "model": {"w": {"shape": [4], "dtype": "U8"}},
+      "source": {"gpus": "0", "layout": {"explicit": {
+          "meshes": {"one": {"axes": [["x", 1]]}},
+          "tensors": [{"match": "*", "mesh": "one", "placements": ["R"]}]}}},
+      "destination": {"gpus": "1", "layout": {"explicit": {
+          "meshes": {"one": {"axes": [["x", 1]]}},
+          "tensors": [{"match": "*", "mesh": "one", "placements": ["R"]}]}}}})");
+  const Result<Job> job = ReadJob(path);
+  ASSERT_TRUE(job) << ToString(job.error());
+  Plan plan;
+  plan.job_json = job->canonical_json;
+  plan.job = job->records;
+  EXPECT_TRUE(CheckEmbeddedJob(plan, "p"));
+  const Result<Cluster> cluster = EmbeddedCluster(plan, "p");
+  ASSERT_TRUE(cluster) << ToString(cluster.error());
+  EXPECT_EQ(cluster->gpus.size(), 2);
+
+  plan.job.options.max_peers = 3;
+  const Result<void> checked = CheckEmbeddedJob(plan, "p");
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(ToString(checked.error()),
+            "p: its records are not those of the job it embeds; compile the job again");
+
+  plan.job_json = "{";
+  EXPECT_THAT(CheckEmbeddedJob(plan, "p").error().place, HasSubstr("p: embedded job"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@ reshard_test(frameworks_test
   SOURCES
     family_attention_test.cc
     family_catalog_test.cc
+    family_coverage_test.cc
     family_expression_test.cc
     family_fields_test.cc
     family_linear_test.cc

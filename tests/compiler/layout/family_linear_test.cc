@@ -225,7 +225,7 @@ TEST(EqualShare, DividesOrNamesWhatDoesNot) {
   EXPECT_EQ(share->begin, 9);
   EXPECT_EQ(share->end, 12);
   EXPECT_EQ(ToString(EqualShare(10, 4, 0, "q_proj: rows").error()),
-            "q_proj: rows: 10 is not divisible by 4");
+            "q_proj: rows: 10 is not divisible by 4; choose a degree that divides it");
 }
 
 TEST_F(LinearTest, RolesThatFormAParameterComeTogether) {

@@ -1,0 +1,48 @@
+#include "simulator/preparation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "simulator/workload.h"
+
+namespace reshard {
+namespace {
+
+Result<void> CheckCluster(const Cluster& cluster, double nic_share) {
+  if (!(nic_share > 0) || nic_share > 1) {
+    return InputError("plan: options.nicShare", "is not above 0 and at most 1");
+  }
+  for (std::size_t index = 0; index < cluster.gpus.size(); ++index) {
+    const Gpu& gpu = cluster.gpus[index];
+    const bool domain =
+        gpu.domain >= 0 && gpu.domain < static_cast<std::int64_t>(cluster.domains.size());
+    const bool nics = std::all_of(gpu.nics.begin(), gpu.nics.end(), [&](NicIndex nic) {
+      return nic >= 0 && nic < static_cast<std::int64_t>(cluster.nics.size());
+    });
+    if (!domain || !nics) {
+      return InputError("cluster: GPU " + std::to_string(index),
+                        domain ? "names a NIC that is not there" : "its domain is not there");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
+                                     const Constants& constants) {
+  if (Result<void> checked = CheckCluster(cluster, plan.job.options.nic_share); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  Result<Workload> workload = MakeWorkload(plan);
+  if (!workload) return tl::unexpected(workload.error());
+  Machine machine(cluster, constants, plan.job.options.nic_share);
+  Result<ReplayModel> model =
+      MakeReplayModel(plan, cluster, machine, constants, std::move(*workload));
+  if (!model) return tl::unexpected(model.error());
+  return PreparedReplay{std::move(machine), std::move(*model)};
+}
+
+}  // namespace reshard
