@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/source_directory.h"
+
 namespace reshard {
 namespace {
 
@@ -14,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 std::string DefaultText() {
-  std::ifstream file(RESHARD_SOURCE_DIR "/simulator/constants/default.json");
+  std::ifstream file(SourceDirectory() + "/simulator/constants/default.json");
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -36,7 +38,7 @@ TEST(ConstantsTest, DefaultsAreTheFieldNotes) {
 
 TEST(ConstantsTest, AFileReplacesThem) {
   const Result<Constants> read =
-      ReadConstants(RESHARD_SOURCE_DIR "/simulator/constants/default.json");
+      ReadConstants(SourceDirectory() + "/simulator/constants/default.json");
   ASSERT_TRUE(read) << ToString(read.error());
   EXPECT_EQ(*read, *DefaultConstants());
   const Result<Constants> edited =

@@ -8,12 +8,13 @@
 #include "foundation/strict_json.h"
 #include "gtest/gtest.h"
 #include "schedules/dtype.h"
+#include "tests/source_directory.h"
 
 namespace reshard {
 
 Model ReferenceModel(const std::string& name, std::int64_t layers) {
-  Result<JsonDocument> config = ReadJsonFile(std::string(RESHARD_SOURCE_DIR) +
-                                             "/schedules/reference/" + name + ".config.json");
+  Result<JsonDocument> config =
+      ReadJsonFile(SourceDirectory() + "/schedules/reference/" + name + ".config.json");
   EXPECT_TRUE(config.has_value()) << ToString(config.error());
   if (!config) return {};
   if (layers > 0) *config->root.Find("num_hidden_layers") = JsonValue(layers);
