@@ -383,7 +383,7 @@ class ExplicitJobMaker {
  public:
   explicit ExplicitJobMaker(std::uint64_t seed) : draws_(seed) {}
 
-  RandomExplicitJob Make() {
+  NaiveJob Make() {
     JsonValue::Object job;
     AddField(job, "cluster", MakeCluster());
     AddField(job, "model", "model.json");
@@ -450,7 +450,6 @@ class ExplicitJobMaker {
               [](const NaiveTensor& a, const NaiveTensor& b) { return a.name < b.name; });
     JsonValue::Object model;
     for (const NaiveTensor& tensor : tensors_) {
-      made_.tensor_dtypes.push_back(tensor.dtype);
       AddField(model, tensor.name,
                JsonValue::Object{{"shape", AsArray(tensor.shape)}, {"dtype", Name(tensor.dtype)}});
     }
@@ -476,8 +475,7 @@ class ExplicitJobMaker {
     AddField(job, "destination", MakeSide(destination, made_.destination));
   }
 
-  JsonValue MakeSide(const std::vector<std::int32_t>& gpus,
-                     std::map<std::int32_t, std::vector<NaiveParameter>>& held) {
+  JsonValue MakeSide(const std::vector<std::int32_t>& gpus, NaiveSide& held) {
     JsonValue::Array groups;
     std::vector<std::int32_t> rest = gpus;
     while (!rest.empty()) {
@@ -497,13 +495,11 @@ class ExplicitJobMaker {
   RandomDraws draws_;
   std::int32_t gpu_count_ = 0;
   std::vector<NaiveTensor> tensors_;
-  RandomExplicitJob made_;
+  NaiveJob made_;
 };
 
 }  // namespace
 
-RandomExplicitJob MakeRandomExplicitJob(std::uint64_t seed) {
-  return ExplicitJobMaker(seed).Make();
-}
+NaiveJob MakeRandomExplicitJob(std::uint64_t seed) { return ExplicitJobMaker(seed).Make(); }
 
 }  // namespace reshard

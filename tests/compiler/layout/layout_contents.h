@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,8 @@ inline void ForEachIndex(const std::vector<std::int64_t>& shape,
 // The elements of a parameter in row-major order, each as "tensor[row-major index in the tensor]"
 // (as the index alone where the tensor has the parameter's name), "-" for what no region declares.
 // "absent" if the rank has no such parameter.
-inline std::vector<std::string> Contents(const std::vector<Tensor>& tensors,
-                                         const RankLayout& layout, std::string_view parameter) {
+inline std::vector<std::string> Contents(std::span<const Tensor> tensors, const RankLayout& layout,
+                                         std::string_view parameter) {
   const auto found = std::find_if(layout.parameters.begin(), layout.parameters.end(),
                                   [&](const Parameter& p) { return p.name == parameter; });
   if (found == layout.parameters.end()) return {"absent"};
