@@ -16,12 +16,30 @@ if(RESHARD_TESTS)
   include(GoogleTest)
 endif()
 
-# Only reported: the replay over NCCL and its kernels are not part of this version.
-find_package(CUDAToolkit QUIET)
+# The GPU parts are built wherever the toolkit is, GPU or not.
+find_package(CUDAToolkit 12.8 QUIET)
+set(RESHARD_CUDA OFF)
+if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
+  set(RESHARD_CUDA ON)
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+  endif()
+endif()
 find_path(RESHARD_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 
 find_program(RESHARD_CCACHE ccache)
 if(RESHARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${RESHARD_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${RESHARD_CCACHE})
+endif()
+if(RESHARD_CUDA)
+  enable_language(CUDA)
+  # CMake 3.25 does not know that nvcc speaks C++20.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  # Else -isystem /usr/include, which hides libstdc++'s own headers from nvcc's host compiler.
+  list(APPEND CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
 endif()
