@@ -4,76 +4,50 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "schedules/number_text.h"
+#include "simulator/arrow_choice.h"
+#include "simulator/domain_load.h"
 #include "simulator/preparation.h"
 #include "simulator/replay.h"
 #include "simulator/timeline.h"
+#include "simulator/trace_events.h"
 
 namespace reshard {
 namespace {
 
+constexpr std::int64_t kCounterPointsMin = 10;
+constexpr std::int64_t kCounterPointsMax = 400;
+
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
-
-constexpr const char* kLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
-
-// Nanoseconds as microseconds with three decimals, the format's unit.
-std::string Microseconds(Nanoseconds time) {
-  return fmt::format("{}.{:03}", time / 1000, time % 1000);
-}
-
-// Writes the events of a trace, one a line. All names are made of letters, digits and spaces.
-class EventWriter {
- public:
-  template <typename... Arguments>
-  void Add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    if (!first_) text_ += ",\n";
-    first_ = false;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
-  }
-  std::string Take() {
-    text_ += "\n]}\n";
-    return std::move(text_);
-  }
-
- private:
-  std::string text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-  bool first_ = true;
-};
 
 class TraceObserver final : public ReplayObserver {
  public:
-  TraceObserver(const ReplayModel& model, Nanoseconds stretch, std::int64_t arrows_max,
-                EventWriter& events)
+  TraceObserver(const ReplayModel& model, const ArrowChoice& arrows, Nanoseconds stretch,
+                TraceEvents& events)
       : model_(model),
+        arrows_(arrows),
         timeline_(model.flows, model.capacities.size(), stretch),
-        arrows_left_(arrows_max),
         events_(events) {}
 
   void OnStep(RankIndex rank, Lane lane, RoundIndex round, Nanoseconds start,
               Nanoseconds end) override {
-    const int thread = static_cast<int>(lane);
-    events_.Add(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"round {}","cat":"{}"}})",
-                rank, thread, Microseconds(start), Microseconds(end - start), round,
-                kLaneNames[thread]);
+    const std::span<const Segment> segments =
+        model_.Of(model_.ranks[At(rank)].lanes[static_cast<int>(lane)]);
+    const auto next = std::upper_bound(
+        segments.begin(), segments.end(), round,
+        [](RoundIndex at, const Segment& segment) { return at < segment.first_round; });
+    events_.AddStep(rank, lane, round, start, end, lane == Lane::kExchange ? "operations" : "bytes",
+                    std::prev(next)->bytes);
   }
 
   void OnTransfer(TransferIndex index, RoundIndex round, std::int64_t bytes, Nanoseconds start,
                   Nanoseconds end) override {
-    if (arrows_left_ == 0) return;
-    --arrows_left_;
+    if (!arrows_.Wants(index, round)) return;
     const ModelTransfer& transfer = model_.transfers[At(index)];
-    const int thread = static_cast<int>(Lane::kExchange);
-    events_.Add(
-        R"({{"ph":"s","id":{},"pid":{},"tid":{},"ts":{},"name":"transfer","cat":"transfer",)"
-        R"("args":{{"round":{},"bytes":{},"from":{},"to":{}}}}})",
-        arrows_left_, transfer.from, thread, Microseconds(start), round, bytes, transfer.from,
-        transfer.to);
-    events_.Add(
-        R"({{"ph":"f","bp":"e","id":{},"pid":{},"tid":{},"ts":{},"name":"transfer","cat":"transfer"}})",
-        arrows_left_, transfer.to, thread, Microseconds(end));
+    events_.AddArrow(next_arrow_++, transfer.from, transfer.to, round, bytes, start, end);
   }
 
   void OnFlow(FlowIndex flow, Nanoseconds begin, Nanoseconds end, double gbps) override {
@@ -84,89 +58,120 @@ class TraceObserver final : public ReplayObserver {
 
  private:
   const ReplayModel& model_;
+  const ArrowChoice& arrows_;
   Timeline timeline_;
-  std::int64_t arrows_left_;
-  EventWriter& events_;
+  std::int64_t next_arrow_ = 0;
+  TraceEvents& events_;
 };
 
-void NameTracks(const Plan& plan, EventWriter& events) {
-  const auto name_process = [&](std::size_t process, const std::string& name) {
-    events.Add(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":"{}"}}}})",
-               process, name);
-  };
-  for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
-    name_process(rank, fmt::format("rank {} (GPU {} in domain {})", rank, plan.job.ranks[rank].gpu,
-                                   plan.job.ranks[rank].domain));
-    for (int lane = 0; lane < kLaneCount; ++lane) {
-      events.Add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
-                 rank, lane, kLaneNames[lane]);
+// Adds the counters of a trace once the replay is over.
+class CounterWriter {
+ public:
+  CounterWriter(const Plan& plan, const Cluster& cluster, const Machine& machine,
+                const Timeline& timeline, TraceEvents& events)
+      : plan_(plan), cluster_(cluster), machine_(machine), timeline_(timeline), events_(events) {}
+
+  void AddDomains(std::size_t stretches) {
+    process_ = static_cast<std::int64_t>(plan_.job.ranks.size());
+    unit_ = "% busy";
+    const std::vector<DomainLoad> loads =
+        DomainLoads(plan_, cluster_, machine_, timeline_, stretches);
+    for (std::size_t domain = 0; domain < loads.size(); ++domain) {
+      Add(fmt::format("domain {} NICs out", domain), loads[domain].nic_out, 100);
+      Add(fmt::format("domain {} NICs in", domain), loads[domain].nic_in, 100);
+      Add(fmt::format("domain {} NVLink", domain), loads[domain].nvlink, 100);
     }
   }
-  name_process(plan.job.ranks.size(), "NICs and NVLink");
+
+  void AddResources() {
+    process_ = static_cast<std::int64_t>(plan_.job.ranks.size()) + 1;
+    unit_ = "GB/s";
+    for (const NicIndex nic : NicsOfRanks(plan_, cluster_)) {
+      const double part = machine_.NicPart(nic);
+      AddRate(fmt::format("NIC {} out", nic), machine_.NicOut(nic), part);
+      AddRate(fmt::format("NIC {} in", nic), machine_.NicIn(nic), part);
+    }
+    for (const Rank& rank : plan_.job.ranks) {
+      AddRate(fmt::format("GPU {} NVLink out", rank.gpu), machine_.NvlinkOut(rank.gpu), 1);
+      AddRate(fmt::format("GPU {} NVLink in", rank.gpu), machine_.NvlinkIn(rank.gpu), 1);
+    }
+  }
+
+ private:
+  void AddRate(const std::string& name, ResourceIndex resource, double part) {
+    Add(name, timeline_.Bytes(resource), part / static_cast<double>(timeline_.stretch()));
+  }
+
+  // A point wherever the value changes, and a 0 at the end.
+  void Add(const std::string& name, const std::vector<double>& values, double factor) {
+    double before = 0;
+    for (std::size_t i = 0; i <= values.size(); ++i) {
+      const double value = i < values.size() ? factor * values[i] : 0;
+      if (value == before) continue;
+      before = value;
+      events_.AddCounter(process_, name, unit_, static_cast<Nanoseconds>(i) * timeline_.stretch(),
+                         value);
+    }
+  }
+
+  const Plan& plan_;
+  const Cluster& cluster_;
+  const Machine& machine_;
+  const Timeline& timeline_;
+  TraceEvents& events_;
+  std::int64_t process_ = 0;
+  const char* unit_ = "";
+};
+
+void NameProcesses(const Plan& plan, TraceEvents& events) {
+  const auto rank_count = static_cast<std::int64_t>(plan.job.ranks.size());
+  events.NameProcess(rank_count, "domains", 0);
+  for (std::int64_t rank = 0; rank < rank_count; ++rank) {
+    events.NameRank(static_cast<RankIndex>(rank), plan.job.ranks[static_cast<std::size_t>(rank)],
+                    1 + rank);
+  }
+  events.NameProcess(rank_count + 1, "NICs and NVLink", 1 + rank_count);
 }
 
-// A counter of the part `part` of a resource: a point wherever its mean rate changes.
-void AddCounter(const Timeline& timeline, ResourceIndex resource, double part, std::size_t process,
-                const std::string& name, EventWriter& events) {
-  const std::vector<double>& bytes = timeline.Bytes(resource);
-  double before = 0;
-  for (std::size_t i = 0; i <= bytes.size(); ++i) {
-    const double rate =
-        i < bytes.size() ? part * bytes[i] / static_cast<double>(timeline.stretch()) : 0;
-    if (rate == before) continue;
-    before = rate;
-    events.Add(R"({{"ph":"C","pid":{},"tid":0,"ts":{},"name":"{}","args":{{"GB/s":{:.6g}}}}})",
-               process, Microseconds(static_cast<Nanoseconds>(i) * timeline.stretch()), name, rate);
-  }
-}
-
-void AddCounters(const Plan& plan, const Cluster& cluster, const Machine& machine,
-                 const Timeline& timeline, EventWriter& events) {
-  const std::size_t process = plan.job.ranks.size();
-  std::vector<NicIndex> nics;
-  for (const Rank& rank : plan.job.ranks) {
-    const std::vector<NicIndex>& own = cluster.gpus[At(rank.gpu)].nics;
-    nics.insert(nics.end(), own.begin(), own.end());
-  }
-  std::sort(nics.begin(), nics.end());
-  nics.erase(std::unique(nics.begin(), nics.end()), nics.end());
-  for (const NicIndex nic : nics) {
-    const double part = machine.NicPart(nic);
-    const auto add = [&](ResourceIndex resource, const char* way) {
-      AddCounter(timeline, resource, part, process, fmt::format("NIC {} {}", nic, way), events);
-    };
-    add(machine.NicOut(nic), "out");
-    add(machine.NicIn(nic), "in");
-  }
-  for (const Rank& rank : plan.job.ranks) {
-    const auto add = [&](ResourceIndex resource, const char* way) {
-      AddCounter(timeline, resource, 1, process, fmt::format("GPU {} NVLink {}", rank.gpu, way),
-                 events);
-    };
-    add(machine.NvlinkOut(rank.gpu), "out");
-    add(machine.NvlinkIn(rank.gpu), "in");
-  }
+// How long the stretches are whose mean rates the counters show.
+Nanoseconds StretchFor(const Plan& plan, const Cluster& cluster, Nanoseconds end,
+                       std::int64_t points_max) {
+  const auto counters =
+      static_cast<std::int64_t>(2 * (NicsOfRanks(plan, cluster).size() + plan.job.ranks.size()));
+  const std::int64_t points = std::clamp(points_max / std::max<std::int64_t>(counters, 1),
+                                         kCounterPointsMin, kCounterPointsMax);
+  return std::max<Nanoseconds>(1, (end + points - 1) / points);
 }
 
 }  // namespace
 
-Result<std::string> MakeTrace(const Plan& plan, const Cluster& cluster, const Constants& constants,
-                              const TraceOptions& options) {
+Result<Trace> MakeTrace(const Plan& plan, const Cluster& cluster, const Constants& constants,
+                        const TraceOptions& options) {
   const Result<PreparedReplay> prepared = PrepareReplay(plan, cluster, constants);
   if (!prepared) return tl::unexpected(prepared.error());
   // The short way says how long the stretches of counters must be.
   const Result<ReplayOutcome> outline = RunReplay(prepared->model);
   if (!outline) return tl::unexpected(outline.error());
-  const Nanoseconds stretch = std::max<Nanoseconds>(
-      1, outline->times.end / std::max<Nanoseconds>(1, options.counter_points));
+  const Nanoseconds stretch =
+      StretchFor(plan, cluster, outline->times.end, options.counter_points_max);
 
-  EventWriter events;
-  NameTracks(plan, events);
-  TraceObserver observer(prepared->model, stretch, options.arrows_max, events);
+  const ArrowChoice arrows(plan, prepared->model, options.arrows_max);
+  Trace trace;
+  trace.arrows = arrows.Text();
+  trace.counters =
+      fmt::format("mean rates over {} each", SecondsText(static_cast<double>(stretch) * 1e-9));
+  TraceEvents events({std::string(kPredictedTrace),
+                      plan.job_digest,
+                      {{"arrows", trace.arrows}, {"counters", trace.counters}}});
+  NameProcesses(plan, events);
+  TraceObserver observer(prepared->model, arrows, stretch, events);
   const Result<ReplayOutcome> outcome = RunReplay(prepared->model, ReplayWay::kLong, &observer);
   if (!outcome) return tl::unexpected(outcome.error());
-  AddCounters(plan, cluster, prepared->machine, observer.timeline(), events);
-  return events.Take();
+  CounterWriter counters(plan, cluster, prepared->machine, observer.timeline(), events);
+  counters.AddDomains(static_cast<std::size_t>((outcome->times.end + stretch - 1) / stretch));
+  counters.AddResources();
+  trace.text = events.Take();
+  return trace;
 }
 
 }  // namespace reshard

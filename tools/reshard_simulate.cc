@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +19,14 @@
 #include "tools/amounts.h"
 #include "tools/command_line.h"
 #include "tools/json_output.h"
+#include "tools/output_file.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
 #include "tools/resource_summary.h"
 #include "tools/stopwatch.h"
 #include "tools/text_table.h"
+#include "tools/trace_file.h"
 
 namespace reshard {
 namespace {
@@ -39,6 +42,7 @@ constexpr std::string_view kExample =
 struct Arguments {
   std::string input;
   std::string constants;
+  std::string trace;
   bool json = false;
 };
 
@@ -47,6 +51,8 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddPositional("PLAN|JOB", arguments.input, "a plan, or a job (JSON)");
   command_line.AddOption("--constants", "FILE", arguments.constants,
                          "how NCCL and copy kernels behave, instead of what is built in");
+  command_line.AddOption("--trace", "FILE", arguments.trace,
+                         "write what happens when, for Perfetto or chrome://tracing");
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
   return command_line.Parse(argc, argv);
 }
@@ -77,6 +83,33 @@ Result<Subject> CompileJob(const std::string& path, const Constants& constants,
   return Subject{std::move(compiled->plan), compiled->report.verified, std::move(job->cluster)};
 }
 
+// What was written beside the tables.
+struct Files {
+  std::optional<WrittenTrace> trace;
+};
+
+// Says before the work begins what would keep a file from being written.
+Result<void> CheckFiles(const Arguments& arguments) {
+  for (const std::string& path : {arguments.trace}) {
+    if (path.empty()) continue;
+    if (Result<void> fine = CheckOutputPath(path, arguments.input); !fine) return fine;
+  }
+  return {};
+}
+
+Result<Files> WriteFiles(const Arguments& arguments, const Subject& subject,
+                         const Constants& constants, Progress& progress) {
+  Files files;
+  if (!arguments.trace.empty()) {
+    progress.Begin("writing the trace");
+    Result<WrittenTrace> trace =
+        WriteTrace(arguments.trace, subject.plan, subject.cluster, constants);
+    if (!trace) return tl::unexpected(trace.error());
+    files.trace = *std::move(trace);
+  }
+  return files;
+}
+
 RankTimes LatestEnds(const SimulationResult& result) {
   RankTimes latest;
   for (const RankTimes& rank : result.ranks) {
@@ -88,7 +121,7 @@ RankTimes LatestEnds(const SimulationResult& result) {
 }
 
 void PrintJson(const PlanSummary& summary, const SimulationResult& result, double commit_seconds,
-               const std::string& constants_digest, double simulate_seconds) {
+               const std::string& constants_digest, double simulate_seconds, const Files& files) {
   const RankTimes latest = LatestEnds(result);
   JsonValue::Object fields;
   AppendFields(summary, fields);
@@ -105,11 +138,12 @@ void PrintJson(const PlanSummary& summary, const SimulationResult& result, doubl
         {"name", use.name}, {"GBps", use.rate_gbps}, {"bytes", use.bytes}, {"busy", use.busy}});
   }
   fields.emplace_back("resources", std::move(resources));
+  if (files.trace) AppendFields(*files.trace, fields);
   Print(JsonReport(fields));
 }
 
 void PrintTables(const PlanSummary& summary, const SimulationResult& result, double commit_seconds,
-                 double simulate_seconds) {
+                 double simulate_seconds, const Files& files) {
   const RankTimes latest = LatestEnds(result);
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
   table.AddRow({"predicted time", SecondsText(result.seconds)});
@@ -121,6 +155,7 @@ void PrintTables(const PlanSummary& summary, const SimulationResult& result, dou
   table.AddRow({"last exchange", SecondsText(latest.exchange_end_seconds)});
   table.AddRow({"last unpack", SecondsText(latest.unpack_end_seconds)});
   table.AddRow({"commit", SecondsText(commit_seconds) + " more, after the refit"});
+  if (files.trace) AppendRows(*files.trace, table);
   table.AddRow({"spent", SecondsText(simulate_seconds)});
 
   const TextTable resources = ResourceTable(ResourceKinds(result.resources));
@@ -137,6 +172,7 @@ Result<void> Run(int argc, char** argv) {
   const Result<Constants> constants =
       arguments.constants.empty() ? DefaultConstants() : ReadConstants(arguments.constants);
   if (!constants) return tl::unexpected(constants.error());
+  if (Result<void> fine = CheckFiles(arguments); !fine) return fine;
   const Result<bool> is_job = HoldsJson(arguments.input);
   if (!is_job) return tl::unexpected(is_job.error());
 
@@ -155,11 +191,14 @@ Result<void> Run(int argc, char** argv) {
   if (!summary) return tl::unexpected(summary.error());
   const double commit_seconds =
       PredictCommitSeconds(subject->plan.job, subject->cluster, *constants);
+  const Result<Files> files = WriteFiles(arguments, *subject, *constants, progress);
+  if (!files) return tl::unexpected(files.error());
   progress.End();
   if (arguments.json) {
-    PrintJson(*summary, *result, commit_seconds, ConstantsDigest(*constants), simulate_seconds);
+    PrintJson(*summary, *result, commit_seconds, ConstantsDigest(*constants), simulate_seconds,
+              *files);
   } else {
-    PrintTables(*summary, *result, commit_seconds, simulate_seconds);
+    PrintTables(*summary, *result, commit_seconds, simulate_seconds, *files);
   }
   return {};
 }

@@ -35,12 +35,15 @@ struct Arrow {
   std::int64_t bytes = 0;
 };
 
-struct Trace {
+struct ReadBack {
+  std::string kind;
+  std::string digest;
   std::map<Track, std::vector<Slice>> slices;
   std::map<std::int64_t, Arrow> arrows;
   std::map<std::string, std::vector<std::pair<std::int64_t, double>>> counters;
   std::map<std::int64_t, std::string> processes;
   std::set<Track> named_threads;
+  std::set<std::int64_t> places;
 };
 
 double NumberOf(const JsonCursor& event, const char* field) {
@@ -60,15 +63,17 @@ std::string TextOf(const JsonCursor& event, const char* field) {
 }
 
 // Reads a trace; anything outside the format's rules fails the test.
-Trace Read(const std::string& text) {
-  Trace trace;
+ReadBack Read(const std::string& text) {
+  ReadBack trace;
   const Result<JsonDocument> document = ParseJson(text, "trace");
   if (!document) {
     ADD_FAILURE() << ToString(document.error());
     return trace;
   }
   const JsonCursor root(*document);
-  EXPECT_TRUE(root.ExpectFields({"displayTimeUnit", "traceEvents"}));
+  EXPECT_TRUE(root.ExpectFields({"displayTimeUnit", "otherData", "traceEvents"}));
+  trace.kind = TextOf(*root.Field("otherData"), "kind");
+  trace.digest = TextOf(*root.Field("otherData"), "digest");
   EXPECT_EQ(TextOf(root, "displayTimeUnit"), "ms");
   const Result<std::vector<JsonCursor>> events = root.Elements("traceEvents");
   if (!events) {
@@ -81,17 +86,34 @@ Trace Read(const std::string& text) {
     const Track track = {process, *event.Integer("tid", kNotNegativeInteger)};
     const std::string name = TextOf(event, "name");
     if (phase == "X") {
+      EXPECT_TRUE(event.ExpectFields({"ph", "pid", "tid", "ts", "dur", "name", "cat", "args"}));
+      const JsonCursor args = *event.Field("args");
+      const bool exchanges = TextOf(event, "cat") == "exchange";
+      EXPECT_GT(*args.Integer(exchanges ? "operations" : "bytes"), 0);
       const std::int64_t begin = NanosecondsIn(event, "ts");
       trace.slices[track].push_back({begin, begin + NanosecondsIn(event, "dur"), name});
     } else if (phase == "M") {
+      EXPECT_TRUE(event.ExpectFields({"ph", "pid", "tid", "name", "args"}));
+      if (name == "process_sort_index") {
+        EXPECT_TRUE(trace.places.insert(*event.Field("args")->Integer("sort_index")).second);
+        continue;
+      }
       const std::string value = TextOf(*event.Field("args"), "name");
       if (name == "process_name") trace.processes[process] = value;
       if (name == "thread_name") trace.named_threads.insert(track);
     } else if (phase == "C") {
-      trace.counters[name].emplace_back(NanosecondsIn(event, "ts"),
-                                        NumberOf(*event.Field("args"), "GB/s"));
+      EXPECT_TRUE(event.ExpectFields({"ph", "pid", "tid", "ts", "name", "args"}));
+      const JsonCursor args = *event.Field("args");
+      auto& points = trace.counters[name];
+      const std::int64_t at = NanosecondsIn(event, "ts");
+      EXPECT_TRUE(points.empty() || at > points.back().first) << name;
+      points.emplace_back(at, NumberOf(args, args.Has("GB/s") ? "GB/s" : "% busy"));
     } else if (phase == "s" || phase == "f") {
+      EXPECT_TRUE(
+          event.ExpectFields({"ph", "bp", "id", "pid", "tid", "ts", "name", "cat", "args"}));
+      EXPECT_EQ(name + " " + TextOf(event, "cat"), "transfer transfer");  // what binds both ends
       Arrow& arrow = trace.arrows[*event.Integer("id")];
+      EXPECT_EQ(phase == "s" ? arrow.begin : arrow.end, -1) << "an arrow has two ends";
       (phase == "s" ? arrow.begin : arrow.end) = NanosecondsIn(event, "ts");
       (phase == "s" ? arrow.from : arrow.to) = track;
       if (phase == "s") arrow.bytes = *event.Field("args")->Integer("bytes");
@@ -105,7 +127,7 @@ Trace Read(const std::string& text) {
   return trace;
 }
 
-bool LiesInASlice(const Trace& trace, Track track, std::int64_t instant) {
+bool LiesInASlice(const ReadBack& trace, Track track, std::int64_t instant) {
   const auto found = trace.slices.find(track);
   if (found == trace.slices.end()) return false;
   return std::any_of(found->second.begin(), found->second.end(), [&](const Slice& slice) {
@@ -129,13 +151,18 @@ TEST(TraceTest, FollowsTheFormatAndTheSimulation) {
   Cluster cluster = SampleCluster(2, 2);
   cluster.domains[0].network_latency_us = 14;
   const SamplePlan sample = SomePlan(cluster);
-  const Result<std::string> text = MakeTrace(sample.plan, cluster, *DefaultConstants());
-  ASSERT_TRUE(text) << ToString(text.error());
+  const Result<Trace> made = MakeTrace(sample.plan, cluster, *DefaultConstants());
+  ASSERT_TRUE(made) << ToString(made.error());
   const Result<SimulationResult> simulated = Simulate(sample.plan, cluster, *DefaultConstants());
-  const Trace trace = Read(*text);
+  const ReadBack trace = Read(made->text);
 
   EXPECT_EQ(trace.processes.at(2), "rank 2 (GPU 2 in domain 1)");
-  EXPECT_EQ(trace.processes.at(4), "NICs and NVLink");
+  EXPECT_EQ(trace.kind, "predicted");
+  EXPECT_EQ(trace.digest, sample.plan.job_digest);
+  EXPECT_EQ(trace.processes.at(4), "domains");
+  EXPECT_EQ(trace.processes.at(5), "NICs and NVLink");
+  EXPECT_EQ(trace.places.size(), 6U);
+  EXPECT_EQ(made->arrows, "all 96 transfers");
   EXPECT_EQ(trace.named_threads.size(), 4U * kLaneCount);
 
   std::int64_t last = 0;
@@ -172,8 +199,8 @@ TEST(TraceTest, CountersAddUpToTheBytes) {
   const Cluster cluster = SampleCluster(2, 2);
   const SamplePlan sample = SomePlan(cluster);
   TraceOptions options;
-  options.counter_points = 50;
-  const Trace trace = Read(*MakeTrace(sample.plan, cluster, FreeConstants(), options));
+  options.counter_points_max = 50 * 16;
+  const ReadBack trace = Read(MakeTrace(sample.plan, cluster, FreeConstants(), options)->text);
   const Result<SimulationResult> simulated = Simulate(sample.plan, cluster, FreeConstants());
   ASSERT_TRUE(simulated);
   for (const ResourceUse& use : simulated->resources) {
@@ -192,24 +219,49 @@ TEST(TraceTest, CountersAddUpToTheBytes) {
     EXPECT_NEAR(bytes, static_cast<double>(use.bytes), 1e-4 * static_cast<double>(use.bytes))
         << use.name;
   }
-  EXPECT_EQ(trace.counters.size(), 16U);
+  EXPECT_EQ(trace.counters.size(), 16U + 2 * 3);
+}
+
+// The mean over a domain's NICs is that of their counters.
+TEST(TraceTest, CountersOfDomainsAreSharesOfTheirRates) {
+  const Cluster cluster = SampleCluster(2, 2);
+  const ReadBack trace =
+      Read(MakeTrace(SomePlan(cluster).plan, cluster, FreeConstants(), {})->text);
+  const auto area = [&](const std::string& name, double most) {
+    double sum = 0;
+    const auto& points = trace.counters.at(name);
+    for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+      EXPECT_LE(points[i].second, most * (1 + 1e-5)) << name;
+      sum += points[i].second * static_cast<double>(points[i + 1].first - points[i].first);
+    }
+    return sum;
+  };
+  const double nics = area("NIC 2 in", 50) + area("NIC 3 in", 50);
+  EXPECT_NEAR(area("domain 1 NICs in", 100), 100 * nics / (2 * 50), 1e-4 * nics);
+  const double nvlink = area("GPU 0 NVLink out", 400) + area("GPU 1 NVLink out", 400);
+  EXPECT_NEAR(area("domain 0 NVLink", 100), 100 * nvlink / (2 * 400), 1e-4 * nvlink);
 }
 
 TEST(TraceTest, ArrowsAreBounded) {
   const Cluster cluster = SampleCluster(2, 2);
   TraceOptions options;
-  options.arrows_max = 5;
-  const Trace trace = Read(*MakeTrace(SomePlan(cluster).plan, cluster, FreeConstants(), options));
-  EXPECT_EQ(trace.arrows.size(), 5U);
+  options.arrows_max = 70;  // 64 of the 96 transfers go between domains
+  const Result<Trace> made = MakeTrace(SomePlan(cluster).plan, cluster, FreeConstants(), options);
+  EXPECT_EQ(made->arrows, "64 of 96 transfers: those over NICs");
+  const ReadBack trace = Read(made->text);
+  EXPECT_EQ(trace.arrows.size(), 64U);
+  for (const auto& [id, arrow] : trace.arrows) {
+    EXPECT_NE(arrow.from.first / 2, arrow.to.first / 2) << id;
+  }
 }
 
 TEST(TraceTest, FailsAsTheSimulationDoes) {
   Cluster cluster = SampleCluster(2, 2);
   const SamplePlan sample = SomePlan(cluster);
   cluster.gpus[1].dead = true;
-  const Result<std::string> text = MakeTrace(sample.plan, cluster, FreeConstants());
-  ASSERT_FALSE(text);
-  EXPECT_EQ(text.error().place, "cluster: GPU 1");
+  const Result<Trace> made = MakeTrace(sample.plan, cluster, FreeConstants());
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().place, "cluster: GPU 1");
 }
 
 }  // namespace
