@@ -38,6 +38,8 @@ class SkewedBuffer {
   SkewedBuffer(std::int64_t bytes, std::size_t skew, std::mt19937_64& random);
   std::byte* data() { return storage_.data() + skew_; }
   std::span<const std::byte> bytes() const { return std::span(storage_).subspan(skew_); }
+  std::size_t skew() const { return skew_; }
+  std::span<const std::byte> storage() const { return storage_; }  // skew() bytes, then bytes()
   bool operator==(const SkewedBuffer&) const = default;
 
  private:
