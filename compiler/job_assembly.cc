@@ -195,6 +195,7 @@ std::vector<Seat> SeatsOf(const Side& side, std::size_t gpu_count) {
   for (std::size_t g = 0; g < side.groups.size(); ++g) {
     const SideGroup& group = side.groups[g];
     for (std::size_t i = 0; i < group.gpus.size(); ++i) {
+      if (group.absent[i]) continue;
       seats[static_cast<std::size_t>(group.gpus[i])] = {static_cast<std::int32_t>(g),
                                                         group.layout.layout_of_rank[i]};
     }

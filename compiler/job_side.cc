@@ -1,13 +1,36 @@
 #include "compiler/job_side.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "compiler/layout/index_list.h"
 
 namespace reshard {
 namespace {
+
+// Which of `gpus` the group's "without" names.
+Result<std::vector<bool>> ReadAbsent(const JsonCursor& group, std::span<const std::int32_t> gpus,
+                                     std::size_t gpu_count) {
+  std::vector<bool> absent(gpus.size(), false);
+  const std::optional<JsonCursor> field = group.Find("without");
+  if (!field) return absent;
+  const Result<std::string> text = field->AsString();
+  if (!text) return tl::unexpected(text.error());
+  const Result<std::vector<std::int32_t>> named =
+      ParseIndexList(*text, static_cast<std::int64_t>(gpu_count));
+  if (!named) return field->Fail(named.error().reason, named.error().remedy);
+  for (const std::int32_t gpu : *named) {
+    const auto found = std::ranges::find(gpus, gpu);
+    if (found == gpus.end()) {
+      return field->Fail("GPU " + std::to_string(gpu) + " is not in the group");
+    }
+    absent[static_cast<std::size_t>(found - gpus.begin())] = true;
+  }
+  return absent;
+}
 
 Result<std::vector<std::int32_t>> ReadGpus(const JsonCursor& group, const Cluster& cluster,
                                            std::vector<bool>& taken) {
@@ -19,9 +42,6 @@ Result<std::vector<std::int32_t>> ReadGpus(const JsonCursor& group, const Cluste
   if (!gpus) return cursor.Fail(gpus.error().reason, gpus.error().remedy);
   for (const std::int32_t gpu : *gpus) {
     const auto index = static_cast<std::size_t>(gpu);
-    if (cluster.gpus[index].dead) {
-      return cursor.Fail("GPU " + std::to_string(gpu) + " is dead in this cluster", "leave it out");
-    }
     if (taken[index]) {
       return cursor.Fail("GPU " + std::to_string(gpu) +
                          " is in another group of this side already");
@@ -35,7 +55,7 @@ Result<SideGroup> ReadGroup(const JsonCursor& cursor, const Model& model, const 
                             const Folder& folder, std::vector<bool>& taken) {
   SideGroup group;
   group.place = cursor.Place();
-  const Result<void> known = cursor.ExpectFields({"gpus", "layout", "casts"});
+  const Result<void> known = cursor.ExpectFields({"gpus", "without", "layout", "casts"});
   if (!known) return tl::unexpected(known.error());
   if (const std::optional<JsonCursor> casts = cursor.Find("casts")) {
     return casts->Fail("casts are not supported: both sides must hold a tensor in one dtype",
@@ -44,6 +64,15 @@ Result<SideGroup> ReadGroup(const JsonCursor& cursor, const Model& model, const 
   Result<std::vector<std::int32_t>> gpus = ReadGpus(cursor, cluster, taken);
   if (!gpus) return tl::unexpected(gpus.error());
   group.gpus = std::move(*gpus);
+  Result<std::vector<bool>> absent = ReadAbsent(cursor, group.gpus, cluster.gpus.size());
+  if (!absent) return tl::unexpected(absent.error());
+  group.absent = std::move(*absent);
+  for (std::size_t i = 0; i < group.gpus.size(); ++i) {
+    if (group.absent[i] || !cluster.gpus[static_cast<std::size_t>(group.gpus[i])].dead) continue;
+    return cursor.Field("gpus")->Fail(
+        "GPU " + std::to_string(group.gpus[i]) + " is dead in this cluster",
+        "leave it out, or name it in \"without\" of the group");
+  }
 
   const Result<JsonCursor> layout = cursor.Field("layout");
   if (!layout) return tl::unexpected(layout.error());
@@ -91,6 +120,10 @@ Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const M
     if (!group) return tl::unexpected(group.error());
     side.groups.push_back(std::move(*group));
   }
+  const bool empty = std::ranges::all_of(side.groups, [](const SideGroup& group) {
+    return std::ranges::find(group.absent, false) == group.absent.end();
+  });
+  if (empty) return cursor.Fail("no GPU of the side is left", "name fewer in \"without\"");
   return side;
 }
 
@@ -101,6 +134,11 @@ JsonValue SideToJson(const Side& side) {
     layout.emplace_back(group.kind, group.layout_fields);
     JsonValue::Object object;
     object.emplace_back("gpus", FormatIndexList(group.gpus));
+    std::vector<std::int32_t> absent;
+    for (std::size_t i = 0; i < group.gpus.size(); ++i) {
+      if (group.absent[i]) absent.push_back(group.gpus[i]);
+    }
+    if (!absent.empty()) object.emplace_back("without", FormatIndexList(absent));
     object.emplace_back("layout", std::move(layout));
     groups.emplace_back(std::move(object));
   }

@@ -18,6 +18,7 @@ namespace reshard {
 struct SideGroup {
   std::string place;               // of the group in its file
   std::vector<std::int32_t> gpus;  // in rank order of the group
+  std::vector<bool> absent;        // per GPU: the layout counts it, but it takes no part
   std::string kind;                // of its layout: "explicit", "megatron", ..
   JsonValue layout_fields;         // as written behind the kind
   GroupLayout layout;
@@ -28,9 +29,11 @@ struct Side {
   std::vector<SideGroup> groups;
 };
 
-// Reads {"gpus": .., "layout": {kind: ..}} or a list of such. An explicit layout may be the path of
-// a file in `folder`. Errors: a GPU that the cluster lacks, that is dead or that stands in the side
-// twice; what the layout's own builder refuses.
+// Reads {"gpus": .., "without": .., "layout": {kind: ..}} or a list of such. An explicit layout may
+// be the path of a file in `folder`. The layout is that of all of `gpus`; those of `without`
+// (optional) hold nothing and need nothing. Errors: a GPU that the cluster lacks, that is dead and
+// not absent or that stands in the side twice; a side without a GPU left; what the layout's own
+// builder refuses.
 Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const Model& model,
                       const Cluster& cluster, const Folder& folder);
 

@@ -24,6 +24,7 @@
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
 #include "tools/resource_summary.h"
+#include "tools/scenarios.h"
 #include "tools/stopwatch.h"
 #include "tools/text_table.h"
 #include "tools/trace_file.h"
@@ -43,6 +44,7 @@ struct Arguments {
   std::string input;
   std::string constants;
   std::string trace;
+  ScenarioRequest scenarios;
   bool json = false;
 };
 
@@ -53,6 +55,7 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
                          "how NCCL and copy kernels behave, instead of what is built in");
   command_line.AddOption("--trace", "FILE", arguments.trace,
                          "write what happens when, for Perfetto or chrome://tracing");
+  AddScenarioOptions(command_line, arguments.scenarios);
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
   return command_line.Parse(argc, argv);
 }
@@ -94,7 +97,7 @@ Result<void> CheckFiles(const Arguments& arguments) {
     if (path.empty()) continue;
     if (Result<void> fine = CheckOutputPath(path, arguments.input); !fine) return fine;
   }
-  return {};
+  return CheckScenarioRequest(arguments.scenarios, arguments.input);
 }
 
 Result<Files> WriteFiles(const Arguments& arguments, const Subject& subject,
@@ -121,7 +124,8 @@ RankTimes LatestEnds(const SimulationResult& result) {
 }
 
 void PrintJson(const PlanSummary& summary, const SimulationResult& result, double commit_seconds,
-               const std::string& constants_digest, double simulate_seconds, const Files& files) {
+               const std::string& constants_digest, double simulate_seconds, const Files& files,
+               const Scenarios& scenarios) {
   const RankTimes latest = LatestEnds(result);
   JsonValue::Object fields;
   AppendFields(summary, fields);
@@ -139,6 +143,7 @@ void PrintJson(const PlanSummary& summary, const SimulationResult& result, doubl
   }
   fields.emplace_back("resources", std::move(resources));
   if (files.trace) AppendFields(*files.trace, fields);
+  AppendFields(scenarios, fields);
   Print(JsonReport(fields));
 }
 
@@ -193,12 +198,16 @@ Result<void> Run(int argc, char** argv) {
       PredictCommitSeconds(subject->plan.job, subject->cluster, *constants);
   const Result<Files> files = WriteFiles(arguments, *subject, *constants, progress);
   if (!files) return tl::unexpected(files.error());
+  const Result<Scenarios> scenarios =
+      RunScenarios(arguments.scenarios, subject->plan, *constants, progress);
+  if (!scenarios) return tl::unexpected(scenarios.error());
   progress.End();
   if (arguments.json) {
     PrintJson(*summary, *result, commit_seconds, ConstantsDigest(*constants), simulate_seconds,
-              *files);
+              *files, *scenarios);
   } else {
     PrintTables(*summary, *result, commit_seconds, simulate_seconds, *files);
+    Print(ScenariosText(*scenarios, UnchangedScenario(subject->plan, result->seconds)));
   }
   return {};
 }

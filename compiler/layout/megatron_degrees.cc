@@ -57,10 +57,7 @@ std::int64_t Coordinate(std::int64_t rank, std::span<const std::string> order,
 }  // namespace
 
 Result<MegatronDegrees> ReadMegatronDegrees(const JsonCursor& fields, std::int64_t rank_count) {
-  const Result<void> known = fields.ExpectFields(
-      {"tensor", "context", "pipeline", "expert", "expertTensor", "data", "expertData", "order",
-       "mtp", "paddedVocabulary", "layersPerStage", "firstStageLayers", "lastStageLayers",
-       "virtualStages", "pipelineLayout"});
+  const Result<void> known = fields.ExpectFields(kMegatronFields);
   if (!known) return tl::unexpected(known.error());
   MegatronDegrees degrees;
   for (const auto& [name, degree] :

@@ -6,15 +6,23 @@
 // stage. `order` lists the axes of both, the fastest first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foundation/error.h"
 #include "foundation/json_cursor.h"
 
 namespace reshard {
+
+// What may stand behind "megatron" in a job.
+inline constexpr auto kMegatronFields = std::to_array<std::string_view>(
+    {"tensor", "context", "pipeline", "expert", "expertTensor", "data", "expertData", "order",
+     "mtp", "paddedVocabulary", "layersPerStage", "firstStageLayers", "lastStageLayers",
+     "virtualStages", "pipelineLayout"});
 
 struct MegatronDegrees {
   std::int64_t tensor = 1;

@@ -11,9 +11,7 @@
 namespace reshard {
 
 Result<VllmDegrees> ReadVllmDegrees(const JsonCursor& fields, std::int64_t rank_count) {
-  const Result<void> known =
-      fields.ExpectFields({"tensor", "pipeline", "data", "expertParallel", "layersPerStage",
-                           "expertPlacement", "redundantExperts"});
+  const Result<void> known = fields.ExpectFields(kVllmFields);
   if (!known) return tl::unexpected(known.error());
   VllmDegrees degrees;
   for (const auto& [name, degree] :

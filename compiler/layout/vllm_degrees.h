@@ -5,13 +5,20 @@
 // config/parallel.py).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "foundation/error.h"
 #include "foundation/json_cursor.h"
 
 namespace reshard {
+
+// What may stand behind "vllm" in a job.
+inline constexpr auto kVllmFields =
+    std::to_array<std::string_view>({"tensor", "pipeline", "data", "expertParallel",
+                                     "layersPerStage", "expertPlacement", "redundantExperts"});
 
 struct VllmDegrees {
   std::int64_t tensor = 1;

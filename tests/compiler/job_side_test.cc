@@ -25,7 +25,8 @@ TEST_F(JobSideTest, GpusThatCannotBeAreRefused) {
   Write("cluster.json", R"json({"domains": [{"type": "gb200-nvl72", "gpus": 4}],
                                 "overrides": [{"gpu": 2, "dead": true}]})json");
   EXPECT_EQ(Refusal(JobText(good, Side("2-3", Rows(2)))),
-            "job.json: destination.gpus: GPU 2 is dead in this cluster; leave it out");
+            "job.json: destination.gpus: GPU 2 is dead in this cluster; leave it out, or name "
+            "it in \"without\" of the group");
 }
 
 }  // namespace

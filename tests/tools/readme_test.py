@@ -56,6 +56,12 @@ class Readme(unittest.TestCase):
         for name in ("bytes", "digest", "gap", "stagingBytesMax", "opsPerGroupMax", "peersMax"):
             self.assertEqual(compiled[name], verified[name], name)
             self.assertEqual(compiled[name], simulated[name], name)
+        scenarios = self.run_json("reshard-simulate", "plan.reshard", "--what-if", "nic 0*0.5",
+                                  "--sweep", "spine=1,2")
+        listed = self.listed_fields("simulate --what-if") + self.listed_fields("simulate --sweep")
+        self.assertEqual(sorted(set(scenarios) - set(simulated)), listed)
+        self.assertEqual([point["edits"] for point in scenarios["sweep"]["scenarios"]],
+                         ["spine=1", "spine=2"])
         inspected = self.run_json("reshard-inspect", "plan.reshard")
         self.assert_fields("inspect", inspected)
         for name in set(compiled) & set(inspected):

@@ -1,0 +1,82 @@
+#include "tools/scenarios.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "tools/output_file.h"
+
+namespace reshard {
+
+void AddScenarioOptions(CommandLine& command_line, ScenarioRequest& request) {
+  command_line.AddRepeated("--what-if", "EDITS", request.what_if,
+                           "a scenario: edits of the cluster or job joined by ';', for example "
+                           "'nic 17=0; gpu 9 dead'");
+  command_line.AddOption("--sweep", "KEY=A,B,C", request.sweep,
+                         "a scenario for each value, for example nicGBps=24,48,96");
+  command_line.AddOption("-o,--output", "FILE.svg", request.plot, "a plot of the sweep");
+}
+
+Result<void> CheckScenarioRequest(const ScenarioRequest& request, const std::string& input_path) {
+  if (request.plot.empty()) return {};
+  if (request.sweep.empty()) {
+    return UsageError("-o " + request.plot + ": there is no sweep to plot", "add --sweep");
+  }
+  if (!request.plot.ends_with(".svg")) {
+    return UsageError("-o " + request.plot + ": a plot is an SVG file",
+                      "name a file that ends with .svg");
+  }
+  return CheckOutputPath(request.plot, input_path);
+}
+
+Result<Scenarios> RunScenarios(const ScenarioRequest& request, const Plan& plan,
+                               const Constants& constants, Progress& progress) {
+  Scenarios scenarios;
+  std::vector<std::string> edits = request.what_if;
+  if (!request.sweep.empty()) {
+    Result<Sweep> sweep = ParseSweep(request.sweep);
+    if (!sweep) return tl::unexpected(sweep.error());
+    for (const std::string& value : sweep->values) edits.push_back(sweep->key + "=" + value);
+    scenarios.sweep = std::move(*sweep);
+  }
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    progress.Begin(fmt::format("scenario {} of {}: {}", i + 1, edits.size(), edits[i]));
+    Result<Scenario> scenario = RunScenario(plan, edits[i], constants);
+    if (!scenario) return tl::unexpected(scenario.error());
+    (i < request.what_if.size() ? scenarios.what_if : scenarios.swept)
+        .push_back(std::move(*scenario));
+  }
+  if (!request.plot.empty()) {
+    const Result<std::int64_t> written =
+        WriteWholeFile(request.plot, DrawSweep(*scenarios.sweep, scenarios.swept));
+    if (!written) return tl::unexpected(written.error());
+  }
+  return scenarios;
+}
+
+void AppendFields(const Scenarios& scenarios, JsonValue::Object& fields) {
+  if (!scenarios.what_if.empty()) {
+    fields.emplace_back("scenarios", ScenariosToJson(scenarios.what_if));
+  }
+  if (scenarios.sweep) {
+    fields.emplace_back("sweep",
+                        JsonValue::Object{{"key", scenarios.sweep->key},
+                                          {"scenarios", ScenariosToJson(scenarios.swept)}});
+  }
+}
+
+std::string ScenariosText(const Scenarios& scenarios, const Scenario& unchanged) {
+  std::string text;
+  for (const auto& [heading, list] :
+       {std::pair("what if", &scenarios.what_if), std::pair("sweep", &scenarios.swept)}) {
+    if (list->empty()) continue;
+    std::vector<Scenario> rows = {unchanged};
+    rows.insert(rows.end(), list->begin(), list->end());
+    text += "\n" + ScenarioText(heading, rows);
+  }
+  return text;
+}
+
+}  // namespace reshard
