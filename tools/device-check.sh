@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks and measures the device part on one GPU, in under 4 minutes and without a network:
 #
-#   tools/device-check.sh --build    # where the CUDA toolkit is, with or without a GPU: build/device/
+#   tools/device-check.sh --build    # where CUDA toolkit and NCCL are, with or without a GPU
 #   tools/device-check.sh            # where the GPU is; takes nothing along but this checkout's
 #                                    # tools/device-check.sh and build/device/
 #
@@ -28,7 +28,7 @@ if (($# > 0)); then
   exit 2
 fi
 if [[ ! -x $program ]]; then
-  echo "device-check: $program is missing; run tools/device-check.sh --build where the CUDA toolkit is" >&2
+  echo "device-check: $program is missing; run tools/device-check.sh --build where the CUDA toolkit and NCCL are" >&2
   exit 1
 fi
 

@@ -40,7 +40,7 @@ Result<bool> EqualTo(const Mirror& mirror, const std::vector<SkewedBuffer>& expe
   return true;
 }
 
-Result<bool> CopiesAreRight(int rows, std::mt19937_64& random) {
+Result<bool> CopiesAreRight(int rows, cudaStream_t stream, std::mt19937_64& random) {
   const RandomCopies copies = DrawCopies(rows, random);
   std::vector<SkewedBuffer> naive = DrawBuffers(copies.base_bytes, random);
   std::vector<SkewedBuffer> by_twin = naive;
@@ -51,20 +51,21 @@ Result<bool> CopiesAreRight(int rows, std::mt19937_64& random) {
   CopyByteByByte(copies.table, BasesOf(naive));
   RunCopies(copies.table, BasesOf(by_twin));
   Result<void> ran =
-      Checked(LaunchCopies(table->tables(), table->location(), nullptr), "copy kernel");
-  if (ran) ran = Checked(cudaStreamSynchronize(nullptr), "copy kernel");
+      Checked(LaunchCopies(table->tables(), table->location(), stream), "copy kernel");
+  if (ran) ran = Checked(cudaStreamSynchronize(stream), "copy kernel");
   if (!ran) return tl::unexpected(ran.error());
   const Result<bool> equal = EqualTo(*mirror, naive);
   if (!equal) return equal;
   return *equal && by_twin == naive;
 }
 
-Result<bool> DigestsAreRight(int boxes, std::mt19937_64& random) {
+Result<bool> DigestsAreRight(int boxes, cudaStream_t stream, std::mt19937_64& random) {
   const RandomDigests digests = DrawDigests(boxes, random);
   std::vector<SkewedBuffer> buffers = DrawBuffers(digests.base_bytes, random);
   const Result<Mirror> mirror = MirrorOf(buffers);
   if (!mirror) return tl::unexpected(mirror.error());
-  const Result<std::vector<std::uint64_t>> sums = DeviceDigests(digests.table, mirror->bases);
+  const Result<std::vector<std::uint64_t>> sums =
+      DeviceDigests(digests.table, mirror->bases, stream);
   if (!sums) return tl::unexpected(sums.error());
   const std::vector<std::byte*> bases = BasesOf(buffers);
   const std::vector<const std::byte*> read_only(bases.begin(), bases.end());
@@ -72,12 +73,14 @@ Result<bool> DigestsAreRight(int boxes, std::mt19937_64& random) {
 }
 
 Result<Row> Repeat(const char* check, const Scale& scale, std::uint64_t seed,
-                   Result<bool> (*is_right)(int, std::mt19937_64&)) {
+                   Result<bool> (*is_right)(int, cudaStream_t, std::mt19937_64&)) {
+  const Result<Stream> stream = MakeStream();
+  if (!stream) return tl::unexpected(stream.error());
   std::mt19937_64 random(seed);
   Row row = {check, Verdict::kRight,
              std::to_string(scale.tables) + " tables, seed " + std::to_string(seed)};
   for (int trial = 0; trial < scale.tables; ++trial) {
-    const Result<bool> right = is_right(1 + 3 * trial, random);
+    const Result<bool> right = is_right(1 + 3 * trial, stream->get(), random);
     if (!right) return tl::unexpected(right.error());
     if (!*right) {
       row.verdict = Verdict::kWrong;

@@ -64,13 +64,14 @@ std::vector<Case> MakeCases(std::int64_t total) {
 }
 
 // Seconds for one call of `launch`, the shortest of three series.
-Result<double> SecondsOf(int repetitions, const std::function<int()>& launch, const char* what) {
+Result<double> SecondsOf(int repetitions, cudaStream_t stream, const std::function<int()>& launch,
+                         const char* what) {
   double best = 0;
   for (int series = 0; series < 4; ++series) {  // the first warms up
     const auto start = std::chrono::steady_clock::now();
     Result<void> done;
     for (int i = 0; i < repetitions && done; ++i) done = Checked(launch(), what);
-    if (done) done = Checked(cudaStreamSynchronize(nullptr), what);
+    if (done) done = Checked(cudaStreamSynchronize(stream), what);
     if (!done) return tl::unexpected(done.error());
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
@@ -90,8 +91,10 @@ std::string RatesText(double kernel, double copy, double naive) {
 
 class CopyRates {
  public:
-  CopyRates(const Scale& scale, DeviceBuffer source, DeviceBuffer destination, DeviceBuffer other)
+  CopyRates(const Scale& scale, Stream stream, DeviceBuffer source, DeviceBuffer destination,
+            DeviceBuffer other)
       : scale_(scale),
+        stream_(std::move(stream)),
         source_(std::move(source)),
         destination_(std::move(destination)),
         other_(std::move(other)) {}
@@ -107,9 +110,10 @@ class CopyRates {
     const auto device_copy = [this] {
       return static_cast<int>(cudaMemcpyAsync(destination_.data(), source_.data(),
                                               static_cast<std::size_t>(scale_.bytes),
-                                              cudaMemcpyDeviceToDevice, nullptr));
+                                              cudaMemcpyDeviceToDevice, stream_.get()));
     };
-    const Result<double> copy = SecondsOf(scale_.repetitions, device_copy, "device copy");
+    const Result<double> copy =
+        SecondsOf(scale_.repetitions, stream_.get(), device_copy, "device copy");
     if (!copy) return tl::unexpected(copy.error());
     std::vector<Row> rows;
     char text[80];
@@ -136,17 +140,20 @@ class CopyRates {
     const Result<UploadedTable> naive_table = UploadedTable::Make(measured.table, to_other);
     if (!naive_table) return tl::unexpected(naive_table.error());
     const Result<double> kernel = SecondsOf(
-        scale_.repetitions,
-        [&] { return LaunchCopies(table->tables(), table->location(), nullptr); }, "copy kernel");
+        scale_.repetitions, stream_.get(),
+        [&] { return LaunchCopies(table->tables(), table->location(), stream_.get()); },
+        "copy kernel");
     if (!kernel) return tl::unexpected(kernel.error());
     const Result<double> naive = SecondsOf(
-        scale_.repetitions,
-        [&] { return LaunchNaiveCopies(naive_table->tables(), naive_table->location(), nullptr); },
+        scale_.repetitions, stream_.get(),
+        [&] {
+          return LaunchNaiveCopies(naive_table->tables(), naive_table->location(), stream_.get());
+        },
         "naive kernel");
     if (!naive) return tl::unexpected(naive.error());
-    const Result<std::uint64_t> digest = DigestOf(destination_.data(), scale_.bytes);
+    const Result<std::uint64_t> digest = DigestOf(destination_.data(), scale_.bytes, stream_.get());
     if (!digest) return tl::unexpected(digest.error());
-    const Result<std::uint64_t> naive_digest = DigestOf(other_.data(), scale_.bytes);
+    const Result<std::uint64_t> naive_digest = DigestOf(other_.data(), scale_.bytes, stream_.get());
     if (!naive_digest) return tl::unexpected(naive_digest.error());
     const double rate = RateOf(*kernel);
     std::string figures = RatesText(rate, copy_rate, RateOf(*naive));
@@ -156,6 +163,7 @@ class CopyRates {
   }
 
   Scale scale_;
+  Stream stream_;
   DeviceBuffer source_;
   DeviceBuffer destination_;  // of the kernel
   DeviceBuffer other_;        // of the naive kernel
@@ -170,7 +178,11 @@ Result<std::vector<Row>> MeasureCopies(const Scale& scale) {
   if (!destination) return tl::unexpected(destination.error());
   Result<DeviceBuffer> other = DeviceBuffer::Make(scale.bytes);
   if (!other) return tl::unexpected(other.error());
-  return CopyRates(scale, *std::move(source), *std::move(destination), *std::move(other)).Run();
+  Result<Stream> stream = MakeStream();
+  if (!stream) return tl::unexpected(stream.error());
+  return CopyRates(scale, *std::move(stream), *std::move(source), *std::move(destination),
+                   *std::move(other))
+      .Run();
 }
 
 }  // namespace reshard::device_check

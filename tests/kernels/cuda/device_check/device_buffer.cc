@@ -11,6 +11,14 @@ Result<void> Checked(cudaError_t status, const char* call) {
                   "look at the driver's log");
 }
 
+Result<Stream> MakeStream() {
+  cudaStream_t stream = nullptr;
+  const Result<void> made =
+      Checked(cudaStreamCreateWithFlags(&stream, cudaStreamDefault), "cudaStreamCreateWithFlags");
+  if (!made) return tl::unexpected(made.error());
+  return Stream(stream);
+}
+
 Result<DeviceBuffer> DeviceBuffer::Make(std::int64_t bytes) {
   void* data = nullptr;
   // An allocation of nothing may be null; a buffer never is.
@@ -59,7 +67,8 @@ Result<UploadedTable> UploadedTable::Upload(const DeviceImage& image, const Tabl
 }
 
 Result<std::vector<std::uint64_t>> DeviceDigests(const DigestTable& table,
-                                                 std::span<std::byte* const> bases) {
+                                                 std::span<std::byte* const> bases,
+                                                 cudaStream_t stream) {
   const Result<UploadedTable> uploaded = UploadedTable::Make(table, bases);
   if (!uploaded) return tl::unexpected(uploaded.error());
   std::vector<std::uint64_t> digests(static_cast<std::size_t>(table.size()), 0);
@@ -69,10 +78,11 @@ Result<std::vector<std::uint64_t>> DeviceDigests(const DigestTable& table,
   Result<void> done = sums->Upload(std::as_bytes(values));  // zeros
   if (done) {
     done = Checked(LaunchDigests(uploaded->tables(), uploaded->location(),
-                                 reinterpret_cast<std::uint64_t*>(sums->data()), nullptr),
+                                 reinterpret_cast<std::uint64_t*>(sums->data()), stream),
                    "digest kernel");
   }
-  if (done && !digests.empty()) {  // waits for the kernel
+  if (done) done = Checked(cudaStreamSynchronize(stream), "digest kernel");
+  if (done && !digests.empty()) {
     done = Checked(
         cudaMemcpy(digests.data(), sums->data(), values.size_bytes(), cudaMemcpyDeviceToHost),
         "cudaMemcpy of digests");
@@ -81,12 +91,12 @@ Result<std::vector<std::uint64_t>> DeviceDigests(const DigestTable& table,
   return digests;
 }
 
-Result<std::uint64_t> DigestOf(std::byte* data, std::int64_t bytes) {
+Result<std::uint64_t> DigestOf(std::byte* data, std::int64_t bytes, cudaStream_t stream) {
   const DigestDim dims[] = {{bytes / 8, 1, 8}};
   DigestTable table;
   table.Add({0, 8, 0, 0, 0, dims});
   std::byte* const bases[] = {data};
-  const Result<std::vector<std::uint64_t>> digests = DeviceDigests(table, bases);
+  const Result<std::vector<std::uint64_t>> digests = DeviceDigests(table, bases, stream);
   if (!digests) return tl::unexpected(digests.error());
   return digests->front();
 }

@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "foundation/error.h"
@@ -19,6 +22,14 @@ inline Result<void> Checked(int status, const char* call) {
   return Checked(static_cast<cudaError_t>(status), call);
 }
 
+struct StreamDeleter {
+  void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
+};
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, StreamDeleter>;
+
+// One whose work begins after the copies to the device that the host made before.
+Result<Stream> MakeStream();
+
 class DeviceBuffer {
  public:
   static Result<DeviceBuffer> Make(std::int64_t bytes);
@@ -28,6 +39,7 @@ class DeviceBuffer {
 
   std::byte* data() const { return data_; }
   Result<void> Upload(std::span<const std::byte> bytes);
+  // What streams have written must have been waited for.
   Result<std::vector<std::byte>> Download() const;
 
  private:
@@ -65,9 +77,10 @@ class UploadedTable {
 
 // The digests of `table`'s boxes, computed on the device and waited for.
 Result<std::vector<std::uint64_t>> DeviceDigests(const DigestTable& table,
-                                                 std::span<std::byte* const> bases);
+                                                 std::span<std::byte* const> bases,
+                                                 cudaStream_t stream);
 
 // One digest over the first `bytes` bytes at `data`, a multiple of 8.
-Result<std::uint64_t> DigestOf(std::byte* data, std::int64_t bytes);
+Result<std::uint64_t> DigestOf(std::byte* data, std::int64_t bytes, cudaStream_t stream);
 
 }  // namespace reshard::device_check

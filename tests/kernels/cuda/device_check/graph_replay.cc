@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <memory>
 #include <random>
+#include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "tests/kernels/cuda/device_check/checks.h"
@@ -17,19 +19,6 @@ Result<void> Checked(ncclResult_t status, const char* call) {
                   "run again with NCCL_DEBUG=WARN");
 }
 using device_check::Checked;
-
-struct StreamDeleter {
-  void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
-};
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, StreamDeleter>;
-
-Result<Stream> MakeStream() {
-  cudaStream_t stream = nullptr;
-  const Result<void> made = Checked(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                                    "cudaStreamCreateWithFlags");
-  if (!made) return tl::unexpected(made.error());
-  return Stream(stream);
-}
 
 struct GraphDeleter {
   void operator()(cudaGraphExec_t graph) const { static_cast<void>(cudaGraphExecDestroy(graph)); }
@@ -52,21 +41,18 @@ class Communicator {
   ncclComm_t handle_;
 };
 
-// All ranks of one communicator, from one thread.
-Result<std::vector<Communicator>> MakeRanks(const NcclFunctions& nccl, int count) {
+Result<ncclUniqueId> MakeId(const NcclFunctions& nccl) {
   ncclUniqueId id;
-  std::vector<ncclComm_t> handles(static_cast<std::size_t>(count), nullptr);
-  Result<void> done = Checked(nccl.get_unique_id(&id), "ncclGetUniqueId");
-  if (done) done = Checked(nccl.group_start(), "ncclGroupStart");
-  for (int rank = 0; rank < count && done; ++rank) {
-    done = Checked(nccl.init_rank(&handles[static_cast<std::size_t>(rank)], count, id, rank),
-                   "ncclCommInitRank");
-  }
-  if (done) done = Checked(nccl.group_end(), "ncclGroupEnd");
-  if (!done) return tl::unexpected(done.error());
-  std::vector<Communicator> ranks;
-  for (const ncclComm_t handle : handles) ranks.emplace_back(nccl, handle);
-  return ranks;
+  const Result<void> made = Checked(nccl.get_unique_id(&id), "ncclGetUniqueId");
+  if (!made) return tl::unexpected(made.error());
+  return id;
+}
+
+Result<Communicator> Join(const NcclFunctions& nccl, const ncclUniqueId& id, int count, int rank) {
+  ncclComm_t handle = nullptr;
+  const Result<void> joined = Checked(nccl.init_rank(&handle, count, id, rank), "ncclCommInitRank");
+  if (!joined) return tl::unexpected(joined.error());
+  return Communicator(nccl, handle);
 }
 
 // ---- The job: columns of a matrix to rows of another, through staging
@@ -110,10 +96,12 @@ class OneGpuJob {
     OneGpuJob job(bytes, *std::move(source), *std::move(staging), *std::move(destination),
                   *std::move(pack), *std::move(unpack), *std::move(stream));
     if (nccl != nullptr) {
-      Result<std::vector<Communicator>> ranks = MakeRanks(*nccl, 1);
-      if (!ranks) return tl::unexpected(ranks.error());
+      const Result<ncclUniqueId> id = MakeId(*nccl);
+      if (!id) return tl::unexpected(id.error());
+      Result<Communicator> communicator = Join(*nccl, *id, 1, 0);
+      if (!communicator) return tl::unexpected(communicator.error());
       job.nccl_ = *nccl;
-      job.ranks_ = *std::move(ranks);
+      job.communicator_.emplace(*std::move(communicator));
     }
     if (const Result<void> captured = job.Capture(); !captured) {
       return tl::unexpected(captured.error());
@@ -126,7 +114,6 @@ class OneGpuJob {
   Result<bool> Replay(const std::vector<std::byte>& contents, std::vector<double>& launch_seconds,
                       std::vector<double>& seconds) {
     Result<void> done = source_.Upload(contents);
-    if (done) done = Checked(cudaStreamSynchronize(nullptr), "upload");
     if (!done) return tl::unexpected(done.error());
     const auto start = std::chrono::steady_clock::now();
     done = Checked(cudaGraphLaunch(graph_.get(), stream_.get()), "cudaGraphLaunch");
@@ -155,12 +142,12 @@ class OneGpuJob {
   Result<void> Exchange() {
     const auto bytes = static_cast<std::size_t>(bytes_);
     std::byte* const received = staging_.data() + bytes_;
-    if (ranks_.empty()) {
+    if (!communicator_) {
       return Checked(cudaMemcpyAsync(received, staging_.data(), bytes, cudaMemcpyDeviceToDevice,
                                      stream_.get()),
                      "device copy");
     }
-    const ncclComm_t comm = ranks_.front().get();
+    const ncclComm_t comm = communicator_->get();
     Result<void> done = Checked(nccl_.group_start(), "ncclGroupStart");
     if (done)
       done =
@@ -209,7 +196,7 @@ class OneGpuJob {
   UploadedTable unpack_;
   Stream stream_;
   NcclFunctions nccl_;
-  std::vector<Communicator> ranks_;
+  std::optional<Communicator> communicator_;
   Graph graph_;  // is destroyed before the communicator
 };
 
@@ -255,62 +242,70 @@ Result<std::vector<Row>> ReplayOnOneGpu(const Scale& scale,
   return rows;
 }
 
-Result<std::vector<Row>> ExchangeBetweenRanks(const Scale& scale,
-                                              const std::optional<NcclFunctions>& nccl) {
-  constexpr int kRanks = 4;
-  constexpr int kFirstVersion = 23000;  // 2.30.0
-  const std::string check = "4 ranks on one GPU";
-  int version = 0;
-  if (nccl) static_cast<void>(nccl->get_version(&version));
-  if (version < kFirstVersion) {
-    return std::vector<Row>{{check, Verdict::kSkipped, "needs NCCL 2.30 or newer"}};
+namespace {
+
+constexpr int kRanks = 4;
+
+// One rank's part: whether it received what the rank before it sent.
+Result<bool> SendToNext(const NcclFunctions& nccl, const ncclUniqueId& id, int rank,
+                        std::int64_t bytes) {
+  const int previous = (rank + kRanks - 1) % kRanks;
+  const auto seed = [](int of_rank) { return static_cast<std::uint64_t>(of_rank) + 1; };
+  const Result<Communicator> communicator = Join(nccl, id, kRanks, rank);
+  if (!communicator) return tl::unexpected(communicator.error());
+  const Result<Stream> stream = MakeStream();
+  if (!stream) return tl::unexpected(stream.error());
+  Result<DeviceBuffer> sent = DeviceBuffer::Make(bytes);
+  if (!sent) return tl::unexpected(sent.error());
+  const Result<DeviceBuffer> received = DeviceBuffer::Make(bytes);
+  if (!received) return tl::unexpected(received.error());
+  const auto count = static_cast<std::size_t>(bytes);
+  Result<void> done = sent->Upload(RandomBytes(bytes, seed(rank)));
+  if (done) done = Checked(nccl.group_start(), "ncclGroupStart");
+  if (done) {
+    done = Checked(nccl.send(sent->data(), count, ncclInt8, (rank + 1) % kRanks,
+                             communicator->get(), stream->get()),
+                   "ncclSend");
   }
-  const std::int64_t bytes = scale.bytes / 64;
-  Result<std::vector<Communicator>> ranks = MakeRanks(*nccl, kRanks);
-  if (!ranks) return tl::unexpected(ranks.error());
-  std::vector<DeviceBuffer> sent;
-  std::vector<DeviceBuffer> received;
-  std::vector<Stream> streams;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    Result<DeviceBuffer> from = DeviceBuffer::Make(bytes);
-    if (!from) return tl::unexpected(from.error());
-    Result<DeviceBuffer> to = DeviceBuffer::Make(bytes);
-    if (!to) return tl::unexpected(to.error());
-    Result<Stream> stream = MakeStream();
-    if (!stream) return tl::unexpected(stream.error());
-    const Result<void> filled = from->Upload(RandomBytes(bytes, static_cast<std::uint64_t>(rank)));
-    if (!filled) return tl::unexpected(filled.error());
-    sent.push_back(*std::move(from));
-    received.push_back(*std::move(to));
-    streams.push_back(*std::move(stream));
-  }
-  Result<void> done = Checked(nccl->group_start(), "ncclGroupStart");
-  for (int rank = 0; rank < kRanks && done; ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    const auto count = static_cast<std::size_t>(bytes);
-    const ncclComm_t comm = (*ranks)[r].get();
-    done = Checked(
-        nccl->send(sent[r].data(), count, ncclInt8, (rank + 1) % kRanks, comm, streams[r].get()),
-        "ncclSend");
-    if (!done) break;
-    done = Checked(nccl->receive(received[r].data(), count, ncclInt8, (rank + kRanks - 1) % kRanks,
-                                 comm, streams[r].get()),
+  if (done) {
+    done = Checked(nccl.receive(received->data(), count, ncclInt8, previous, communicator->get(),
+                                stream->get()),
                    "ncclRecv");
   }
-  if (done) done = Checked(nccl->group_end(), "ncclGroupEnd");
-  for (const Stream& stream : streams) {
-    if (done) done = Checked(cudaStreamSynchronize(stream.get()), "exchange between ranks");
-  }
+  if (done) done = Checked(nccl.group_end(), "ncclGroupEnd");
+  if (done) done = Checked(cudaStreamSynchronize(stream->get()), "exchange between ranks");
   if (!done) return tl::unexpected(done.error());
-  bool right = true;
+  const Result<std::vector<std::byte>> got = received->Download();
+  if (!got) return tl::unexpected(got.error());
+  return *got == RandomBytes(bytes, seed(previous));
+}
+
+}  // namespace
+
+Result<std::vector<Row>> ExchangeBetweenRanks(const Scale& scale,
+                                              const std::optional<NcclFunctions>& nccl) {
+  constexpr int kFirstVersion = 23000;  // 2.30.0
+  Row row = {"4 ranks on one GPU", Verdict::kSkipped, "needs NCCL 2.30 or newer"};
+  int version = 0;
+  if (nccl) static_cast<void>(nccl->get_version(&version));
+  if (version < kFirstVersion) return std::vector<Row>{std::move(row)};
+  const std::int64_t bytes = scale.bytes / 64;
+  const Result<ncclUniqueId> id = MakeId(*nccl);
+  if (!id) return tl::unexpected(id.error());
+  std::vector<Result<bool>> results(kRanks, false);
+  std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
-    const Result<std::vector<std::byte>> got = received[static_cast<std::size_t>(rank)].Download();
-    if (!got) return tl::unexpected(got.error());
-    right = right &&
-            *got == RandomBytes(bytes, static_cast<std::uint64_t>((rank + kRanks - 1) % kRanks));
+    threads.emplace_back([&, rank] {
+      results[static_cast<std::size_t>(rank)] = SendToNext(*nccl, *id, rank, bytes);
+    });
   }
-  return std::vector<Row>{{check, right ? Verdict::kRight : Verdict::kWrong,
-                           std::to_string(bytes) + " bytes from each to the next"}};
+  for (std::thread& thread : threads) thread.join();
+  row = {row.check, Verdict::kRight, std::to_string(bytes) + " bytes from each to the next"};
+  for (const Result<bool>& result : results) {
+    if (!result) return tl::unexpected(result.error());
+    if (!*result) row.verdict = Verdict::kWrong;
+  }
+  return std::vector<Row>{std::move(row)};
 }
 
 }  // namespace reshard::device_check
