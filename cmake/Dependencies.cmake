@@ -6,6 +6,8 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
+find_package(pugixml REQUIRED)
+find_package(yaml-cpp REQUIRED)
 # 1.74, the distribution's default: libsimgrid-dev (a test oracle) and libboost1.81-dev exclude each other.
 find_package(Boost 1.74 REQUIRED)
 pkg_check_modules(graphviz REQUIRED IMPORTED_TARGET libgvc libcgraph)

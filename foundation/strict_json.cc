@@ -1,13 +1,10 @@
 #include "foundation/strict_json.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <utility>
+
+#include "foundation/text_file.h"
 
 namespace reshard {
 namespace {
@@ -32,7 +29,7 @@ class DocumentBuilder {
   bool start_object(std::size_t) { return Open(JsonValue::Object()); }        // NOLINT
   bool start_array(std::size_t) { return Open(JsonValue::Array()); }          // NOLINT
   bool key(std::string& name) {                                               // NOLINT
-    open_.back().AsObject()->emplace_back(std::move(name), JsonValue());
+    open_.back().AsObject()->emplace_back().first = std::move(name);
     return true;
   }
   bool end_array() { return Close(); }  // NOLINT
@@ -150,44 +147,11 @@ class DocumentBuilder {
   std::int64_t value_count_ = 0;
 };
 
-std::string TooLarge(const JsonLimits& limits) {
-  return "larger than " + std::to_string(limits.bytes) + " bytes";
-}
-
-// The whole of `path`, read at most one byte beyond the limit.
-Result<std::string> ReadText(const std::string& path, const JsonLimits& limits) {
-  std::error_code no_status;
-  const std::filesystem::file_status status = std::filesystem::status(path, no_status);
-  if (std::filesystem::is_directory(status)) return InputError(path, "is a directory");
-  if (std::filesystem::is_regular_file(status)) {
-    std::error_code no_size;
-    const std::uintmax_t size = std::filesystem::file_size(path, no_size);
-    if (!no_size && std::cmp_greater(size, limits.bytes)) return InputError(path, TooLarge(limits));
-  }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) return InputError(path, std::string("cannot open: ") + std::strerror(errno));
-  // A pipe has no size beforehand, so the limit is held while reading too.
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
-  std::string text;
-  while (std::cmp_less_equal(text.size(), limits.bytes)) {
-    const std::size_t before = text.size();
-    text.resize(before + kPiece);
-    const std::size_t got = std::fread(text.data() + before, 1, kPiece, file.get());
-    text.resize(before + got);
-    if (std::ferror(file.get()) != 0) {
-      return InputError(path, std::string("cannot read: ") + std::strerror(errno));
-    }
-    if (got < kPiece) break;
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<JsonDocument> ParseJson(std::string_view text, std::string name, const JsonLimits& limits) {
   if (std::cmp_greater(text.size(), limits.bytes)) {
-    return InputError(std::move(name), TooLarge(limits));
+    return InputError(std::move(name), "larger than " + std::to_string(limits.bytes) + " bytes");
   }
   DocumentBuilder builder(limits, text);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
@@ -197,8 +161,8 @@ Result<JsonDocument> ParseJson(std::string_view text, std::string name, const Js
 }
 
 Result<JsonDocument> ReadJsonFile(const std::string& path, const JsonLimits& limits) {
-  Result<std::string> text = ReadText(path, limits);
-  if (!text) return tl::unexpected(std::move(text.error()));
+  const Result<std::string> text = ReadTextFile(path, limits.bytes);
+  if (!text) return tl::unexpected(text.error());
   return ParseJson(*text, path, limits);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -103,6 +104,13 @@ void CommandLine::AddPositional(std::string_view name, std::string& value,
       ->type_name("");
 }
 
+void CommandLine::AddPositionals(std::string_view name, std::vector<std::string>& values,
+                                 std::string_view meaning) {
+  parser_->app.add_option(std::string(name), values, std::string(meaning))
+      ->required()
+      ->type_name("");
+}
+
 void CommandLine::AddOption(std::string_view names, std::string_view placeholder,
                             std::string& value, std::string_view meaning) {
   parser_->app.add_option(std::string(names), value, std::string(meaning))
@@ -124,6 +132,21 @@ void CommandLine::AddOption(std::string_view names, std::string_view placeholder
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size() || number < 0) {
       throw CLI::ValidationError(label, "'" + text + "' is not a whole number from 0 up");
+    }
+    value = number;
+  };
+  parser_->app.add_option_function<std::string>(std::string(names), convert, std::string(meaning))
+      ->type_name(std::string(placeholder));
+}
+
+void CommandLine::AddOption(std::string_view names, std::string_view placeholder,
+                            std::optional<double>& value, std::string_view meaning) {
+  const auto convert = [&value, label = std::string(names)](const std::string& text) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number) ||
+        number <= 0) {
+      throw CLI::ValidationError(label, "'" + text + "' is not a number above 0");
     }
     value = number;
   };

@@ -28,6 +28,9 @@ class CommandLine {
 
   // A required positional argument, in the order of the calls.
   void AddPositional(std::string_view name, std::string& value, std::string_view meaning);
+  // The last of the positional arguments: one or more values.
+  void AddPositionals(std::string_view name, std::vector<std::string>& values,
+                      std::string_view meaning);
   // `names` as "-o,--output"; `placeholder` stands for the value in -h.
   void AddOption(std::string_view names, std::string_view placeholder, std::string& value,
                  std::string_view meaning);
@@ -36,6 +39,9 @@ class CommandLine {
   // A whole number from 0 up.
   void AddOption(std::string_view names, std::string_view placeholder,
                  std::optional<std::int64_t>& value, std::string_view meaning);
+  // A number above 0.
+  void AddOption(std::string_view names, std::string_view placeholder, std::optional<double>& value,
+                 std::string_view meaning);
   // One of `choices`.
   void AddChoice(std::string_view names, std::string_view placeholder,
                  const std::vector<std::string>& choices, std::string& value,

@@ -7,6 +7,7 @@ packages=(
   cmake ninja-build g++ ccache pkg-config python3
   libprotobuf-dev protobuf-compiler          # the plan file
   libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev libxxhash-dev
+  libpugixml-dev libyaml-cpp-dev             # topology files of other tools
   libboost-dev                               # 1.74: libsimgrid-dev and libboost1.81-dev exclude each other
   coinor-libclp-dev                          # the small linear programs of the planner
   libgraphviz-dev graphviz                   # drawings

@@ -40,7 +40,7 @@ LIBRARIES = [
     (r"boost/.*", ["compiler/", "schedules/", "simulator/", "topology/"]),
     (r"coin/.*|Clp.*|Coin.*", ["compiler/linear_program.", "tests/"]),
     (r"gvc\.h|cgraph\.h|graphviz/.*", ["schedules/drawing/"]),
-    (r"pugixml\.hpp|yaml-cpp/.*", ["topology/"]),
+    (r"pugixml\.hpp|yaml-cpp/.*", ["topology/importers/"]),
     (r"simgrid/.*", ["tests/"]),
     (r"gtest/.*|gmock/.*|benchmark/.*", ["tests/"]),
 ]

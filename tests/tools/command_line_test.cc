@@ -55,6 +55,34 @@ TEST(CommandLine, ReadsEveryKindOfArgument) {
   EXPECT_TRUE(arguments.json);
 }
 
+TEST(CommandLine, ReadsSeveralPositionalsAndNumbers) {
+  std::string verb;
+  std::vector<std::string> files;
+  std::optional<double> rate;
+  CommandLine command_line("reshard-test", "tests", "  reshard-test do a b");
+  command_line.AddPositional("do", verb, "what to do");
+  command_line.AddPositionals("FILE", files, "files");
+  command_line.AddOption("--rate", "RATE", rate, "a rate");
+  const std::vector<const char*> words = {"reshard-test", "do", "a", "--rate", "1.5", "b"};
+  const Result<bool> run = command_line.Parse(static_cast<int>(words.size()), words.data());
+  ASSERT_TRUE(run) << ToString(run.error());
+  EXPECT_EQ(verb, "do");
+  EXPECT_THAT(files, ElementsAre("a", "b"));
+  EXPECT_EQ(rate, 1.5);
+}
+
+TEST(CommandLine, ANumberIsFiniteAndAboveZero) {
+  for (const char* text : {"0", "-1", "nan", "inf", "1e999", "4x", ""}) {
+    std::optional<double> rate;
+    CommandLine command_line("reshard-test", "tests", "  reshard-test");
+    command_line.AddOption("--rate", "RATE", rate, "a rate");
+    const std::vector<const char*> words = {"reshard-test", "--rate", text};
+    const Result<bool> run = command_line.Parse(static_cast<int>(words.size()), words.data());
+    ASSERT_FALSE(run) << text;
+    EXPECT_EQ(run.error().fault, Fault::kUsage) << text;
+  }
+}
+
 TEST(CommandLine, LeavesWhatIsNotGivenAsItWas) {
   Arguments arguments;
   ASSERT_TRUE(Parse({"-o", "b", "a.json"}, arguments));
