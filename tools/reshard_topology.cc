@@ -128,6 +128,7 @@ void PrintJson(const Arguments& arguments, const ImportedCluster& imported,
   const Cluster& cluster = imported.cluster;
   JsonValue::Object fields;
   fields.emplace_back("cluster", arguments.output);
+  fields.emplace_back("clusterBytes", written_bytes);
   fields.emplace_back("domains", cluster.domains.size());
   fields.emplace_back("nodes", cluster.node_count);
   fields.emplace_back("gpus", cluster.gpus.size());
@@ -142,7 +143,6 @@ void PrintJson(const Arguments& arguments, const ImportedCluster& imported,
   for (const ImportedNode& node : imported.nodes) nodes.push_back(NodeJson(node));
   fields.emplace_back("describedNodes", std::move(nodes));
   fields.emplace_back("assumptions", JsonList(imported.assumptions));
-  fields.emplace_back("fileBytes", written_bytes);
   Print(JsonReport(fields));
 }
 

@@ -94,6 +94,36 @@ class HostileFiles(unittest.TestCase):
         self.assert_refused("reshard-verify", "noise")
         self.assert_refused("reshard-compile", "noise", "-o", "plan")
 
+    def assert_import_refused(self, name, contents):
+        (self.folder / name).write_bytes(contents)
+        self.assert_refused("reshard-topology", "import", name, "-o", "cluster.json")
+        self.assertFalse((self.folder / "cluster.json").exists())
+
+    def test_topology_files_made_to_break_parsers(self):
+        entities = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
+        self.assert_import_refused("entities.xml", (
+            f'<!DOCTYPE system [<!ENTITY a0 "x">{entities}]><system>&a11;</system>').encode())
+        self.assert_import_refused(
+            "outside.xml", b'<!DOCTYPE system [<!ENTITY a SYSTEM "file:///etc/hostname">]><system>&a;</system>')
+        self.assert_import_refused("deep.xml", b"<system>" + b'<pci class="0x06">' * 800000)
+        self.assert_import_refused("wide.xml", b"<system>" + b"<a/>" * 4000000 + b"</system>")
+        self.assert_import_refused("hosts.xml", b"<system>" + b"".join(
+            b'<cpu arch="arm64" host_hash="%d"/>' % i for i in range(300000)) + b"</system>")
+        self.assert_import_refused("deep.yaml", b"- topology: " + b"[" * 900000)
+        self.assert_import_refused("wide.yaml", b"- " + b"a," * 400000)
+        self.assert_import_refused("flow.yaml", b"- [" + b"a," * 500000 + b"]")
+        aliases = b"".join(b"    - &a%d [%s]\n" % (i, b",".join([b"*a%d" % (i - 1)] * 10) if i else b"x")
+                           for i in range(20))
+        self.assert_import_refused("aliases.yaml", b"- topology: t\n  block:\n    blocks:\n" + aliases)
+        self.assert_import_refused("names.conf", b"SwitchName=a Nodes=n[0-999999999]x[0-999999999]\n")
+        self.assert_import_refused("lists.conf", b"SwitchName=a Nodes=" + b"[0-9]" * 3000000)
+        self.assert_import_refused("columns.txt", b"".join(b"GPU%d " % i for i in range(90000)) + b"\n")
+        self.assert_import_refused("noise", random.Random(11).randbytes(1 << 20))
+        with open(self.folder / "large.xml", "wb") as file:
+            file.write(b"<system>")
+            file.truncate(2 << 30)
+        self.assert_refused("reshard-topology", "import", "large.xml", "-o", "cluster.json")
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

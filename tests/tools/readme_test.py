@@ -76,6 +76,16 @@ class Readme(unittest.TestCase):
         self.assert_fields("draw", self.run_json("reshard-draw", "plan.reshard", "-o", "plan.svg"))
         self.assert_fields("replay", self.run_json("reshard-replay", "plan.reshard", "--check"))
 
+    def test_fields_of_import_are_those_listed_and_its_cluster_is_read(self):
+        matrix = "GPU0 GPU1 NIC0 NIC1 CPU\nGPU0 X NV18 PIX SYS\nGPU1 NV18 X SYS PIX\n" \
+                 "NIC0 PIX SYS X SYS\nNIC1 SYS PIX SYS X\n"
+        (self.folder / "topo-m.txt").write_text(matrix)
+        printed = self.run_json("reshard-topology", "import", "topo-m.txt", "--nodes", "8", "-o", "cluster.json")
+        self.assert_fields("topology", printed)
+        self.assertEqual(printed["clusterBytes"], (self.folder / "cluster.json").stat().st_size)
+        self.assertEqual(printed["gpus"], 16)
+        self.run_json("reshard-compile", "job.json", "-o", "plan.reshard")
+
     def test_example_moves_what_its_shapes_say(self):
         # 1024x512 + 2 of 256x512 + 512x1024 + 512 elements of 2 bytes; two replicas of the engine,
         # each of whose 4 ranks holds its quarter but for the norm, which all 8 ranks hold.

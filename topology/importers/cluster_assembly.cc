@@ -114,16 +114,15 @@ class ClusterAssembler {
   Result<void> AddJoined(std::span<const std::int32_t> nodes, std::int64_t first) {
     DomainType type = shapes_[nodes.front()].islands.front().type;
     type.gpu_count = 0;
-    for (const std::int32_t index : nodes) {
-      const NodeShape& shape = shapes_[index];
-      const bool is_last = &index == &nodes.back();
-      const std::int64_t node = first + (&index - nodes.data());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const NodeShape& shape = shapes_[nodes[i]];
+      const std::int64_t node = first + static_cast<std::int64_t>(i);
       if (shape.islands.size() > 1) {
         return InputError("node " + std::to_string(node),
                           "NVLink joins only some of its GPUs, so it cannot join whole nodes",
                           "leave out --domain-nodes");
       }
-      if (!Fits(shape.islands.front().type, type, is_last)) {
+      if (!Fits(shape.islands.front().type, type, i + 1 == nodes.size())) {
         return InputError("node " + std::to_string(node),
                           "differs in more than rates from node " + std::to_string(first) +
                               ", with which NVLink joins it",

@@ -85,7 +85,7 @@ class NicDealer {
       if (serves_[nic].empty()) idle.push_back(static_cast<std::int32_t>(nic));
     }
     if (!idle.empty()) {
-      assignment_.assumptions.push_back("left out, as no GPU has them nearest: " +
+      assignment_.assumptions.push_back("NICs that serve no GPU are left out: " +
                                         NamesOf(node_.nics, idle) + " (--nic-of says otherwise)");
     }
     return std::move(assignment_);

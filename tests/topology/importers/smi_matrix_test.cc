@@ -102,7 +102,7 @@ TEST(SmiMatrixTest, RefusesIncompleteAndContradictoryMatrices) {
   EXPECT_THAT(Refusal(Replaced(kSmiMatrix, "NIC2\tSYS\tPXB", "NICX\tSYS\tPXB")),
               HasSubstr("the row of 'NIC2' is missing"));
   EXPECT_THAT(Refusal(kSmiMatrix.substr(0, kSmiMatrix.find("\tSYS\tPXB\t56"))),
-              HasSubstr("topo.txt: line 3: the row of 'GPU1' has 2 cells for 5 columns"));
+              HasSubstr("topo.txt: line 3: the row of 'GPU1' has 3 cells for 5 columns"));
   EXPECT_THAT(Refusal(Replaced(kSmiMatrix, "X \tNV18\tPIX", "X \tNV18\tPXB")),
               HasSubstr("GPU0 to NIC0 is PXB, but PIX back"));
   EXPECT_THAT(Refusal(Replaced(kSmiMatrix, " X \tNV18", "SYS\tNV18")),
