@@ -76,8 +76,11 @@ Recognised Recognise(const DescribedGpu& gpu, bool coherent) {
     }
   }
   if (gpu.sm) {
-    return First(coherent, "sm " + std::to_string(*gpu.sm),
-                 [&](const Signature& one) { return one.sm == *gpu.sm; });
+    const std::string evidence = "sm " + std::to_string(*gpu.sm);
+    const auto fits = [&](const Signature& one) { return one.sm == *gpu.sm; };
+    const Recognised first = First(coherent, evidence, fits);
+    // Grace with a Hopper has no built-in type of its own; the GPU is that of the boxes.
+    return first.signature == nullptr && coherent ? First(false, evidence, fits) : first;
   }
   if (gpu.nvlinks.value_or(0) > 0) {
     return First(coherent, std::to_string(*gpu.nvlinks) + " NVLinks",

@@ -252,7 +252,7 @@ std::vector<std::int32_t> Islands(const std::vector<GpuElement>& gpus) {
   return NvlinkIslands(gpu_count, vertex_count, links);
 }
 
-Result<NodeDescription> Describe(Host host, std::string source) {
+Result<NodeDescription> Describe(const Host& host, std::string source) {
   NodeDescription node;
   node.source = std::move(source);
   node.coherent = host.coherent;
@@ -320,9 +320,9 @@ Result<std::vector<NodeDescription>> ReadNcclTopology(std::string_view text,
     hosts = std::vector{std::move(*first)};
   }
   std::vector<NodeDescription> nodes;
-  for (auto& [hash, host] : *hosts) {
+  for (const auto& [hash, host] : *hosts) {
     Result<NodeDescription> node =
-        Describe(std::move(host), hosts->size() == 1 ? name : name + ": host " + Quoted(hash));
+        Describe(host, hosts->size() == 1 ? name : name + ": host " + Quoted(hash));
     if (!node) return tl::unexpected(node.error());
     nodes.push_back(*std::move(node));
   }

@@ -139,7 +139,8 @@ class NodeShaper {
     if (shape_.islands.size() == 1) return;
     std::string line = "NVLink joins no more than " + std::to_string(LargestIsland()) + " of " +
                        std::to_string(node_.gpus.size()) + " GPUs of a node: each of " +
-                       std::to_string(shape_.islands.size()) + " islands is a domain of its own";
+                       std::to_string(shape_.islands.size()) +
+                       " islands is a domain, and a node, of its own";
     if (!std::is_sorted(island_of.begin(), island_of.end())) {
       line += ", and GPUs are numbered island by island";
     }

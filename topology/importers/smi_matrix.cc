@@ -120,8 +120,8 @@ struct Matrix {
 
 class MatrixReader {
  public:
-  MatrixReader(std::vector<Token> tokens, const std::string& name)
-      : tokens_(std::move(tokens)), name_(name) {}
+  MatrixReader(std::vector<Token> tokens, std::string name)
+      : tokens_(std::move(tokens)), name_(std::move(name)) {}
 
   Result<Matrix> Read() {
     const std::optional<std::size_t> header = FindHeader(tokens_);

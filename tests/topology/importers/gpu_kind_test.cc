@@ -46,6 +46,9 @@ TEST(GpuKindTest, WhatFitsSeveralIsAssumedAloud) {
                           "(--type says otherwise)"));
   EXPECT_EQ(RecogniseGpus(NodeOf(Gpu("", 100, 18, 32), true), "")->type.name, "gb200-nvl72");
   EXPECT_EQ(RecogniseGpus(NodeOf(Gpu("", 100, 18, 32), false), "")->type.name, "dgx-b200");
+  // Grace with a Hopper: the GPU of the boxes. A box with the GPU of a rack is asked for.
+  EXPECT_EQ(RecogniseGpus(NodeOf(Gpu("0x2342", 90, 18, 32), true), "")->type.name, "dgx-h100");
+  EXPECT_FALSE(RecogniseGpus(NodeOf(Gpu("", 103, 18, 32), false), ""));
   EXPECT_EQ(RecogniseGpus(NodeOf(Gpu("", {}, 12, {})), "")->type.name, "dgx-a100");
   EXPECT_EQ(RecogniseGpus(NodeOf(Gpu("", {}, 18, {}), true), "")->type.name, "gb200-nvl72");
   EXPECT_EQ(RecogniseGpus(NodeOf(Gpu("", {}, {}, 16)), "")->type.name, "dgx-a100");

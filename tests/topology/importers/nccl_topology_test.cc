@@ -56,6 +56,7 @@ TEST(NcclTopologyTest, SeveralBridgesAreFarther) {
   EXPECT_THAT(node.distances[0], ElementsAre(kBridges));
 }
 
+// C25
 TEST(NcclTopologyTest, NicsOutsideTheTreeAreFarFromAll) {
   // numaid="-1", nets without pci: NCCL writes both for virtual and plugin devices.
   EXPECT_THAT(Read(kCoherentDump).front().distances[0], ElementsAre(kSystem, kSystem));
@@ -88,6 +89,7 @@ TEST(NcclTopologyTest, TheInputFormTellsDevicesByClass) {
   EXPECT_THAT(node.assumptions, ElementsAre(HasSubstr("in the order of the file")));
 }
 
+// C25
 TEST(NcclTopologyTest, MoreThan256ElementsAreRead) {
   SampleNode sample;
   sample.nvlinks.assign(120, 18);  // over 900 elements
@@ -122,6 +124,7 @@ TEST(NcclTopologyTest, DirectLinksJoinGpus) {
   EXPECT_EQ(node.gpus[2].nvlinks, 0);
 }
 
+// C25: missing fields and numbers out of range.
 TEST(NcclTopologyTest, RefusalsNameLineAndElement) {
   EXPECT_THAT(Refusal("<graphs/>"), HasSubstr("topo.xml: line 1: graphs: expected the element"));
   EXPECT_THAT(Refusal("<system/>"), HasSubstr("has no GPU"));
