@@ -1,6 +1,8 @@
 #include "schedules/drawing/binding_resource.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <string_view>
 #include <system_error>
 
@@ -32,6 +34,17 @@ BindingResource BindingOf(const BoundWitness& witness) {
     return {};
   }
   return binding;
+}
+
+std::int32_t BindingDomain(const BindingResource& binding, const Cluster& cluster) {
+  const auto index = static_cast<std::size_t>(std::max(binding.index, 0));
+  if (binding.kind == BindingResource::Kind::kDomain && index < cluster.domains.size()) {
+    return binding.index;
+  }
+  if (binding.kind == BindingResource::Kind::kGpu && index < cluster.gpus.size()) {
+    return cluster.gpus[index].domain;
+  }
+  return -1;
 }
 
 }  // namespace reshard

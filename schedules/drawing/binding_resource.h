@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "schedules/plan.h"
+#include "topology/cluster.h"
 
 namespace reshard {
 
@@ -19,5 +20,8 @@ struct BindingResource {
 // Reads "domain 2 ingress: ..", "GPU 7 egress: ..", "domain 1 fan-out: ..". kNone where the witness
 // is about several domains or about latency.
 BindingResource BindingOf(const BoundWitness& witness);
+
+// The domain of what binds, or -1.
+std::int32_t BindingDomain(const BindingResource& binding, const Cluster& cluster);
 
 }  // namespace reshard

@@ -7,85 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "schedules/drawing/binding_resource.h"
+#include "schedules/drawing/chart.h"
+#include "schedules/drawing/domain_frames.h"
 #include "schedules/number_text.h"
 
 namespace reshard {
 namespace {
 
-constexpr std::size_t kMaxDrawnDomains = 12;
 constexpr std::size_t kMaxMatrixRows = 64;
-constexpr const char* kBindingColor = "#c62828";
 constexpr const char* kSourceColor = "#cfe3f5";
 constexpr const char* kDestinationColor = "#d8efd3";
 constexpr const char* kBothColor = "#efe2c4";
 constexpr const char* kHelperColor = "#eeeeee";
-
-// Domains that are drawn as one: equal neighbours, or a single one.
-struct Frame {
-  std::vector<std::int32_t> domains;
-  DomainSummary sum;
-  bool is_binding = false;
-};
-
-void Accumulate(const DomainSummary& from, DomainSummary& into) {
-  into.gpus += from.gpus;
-  into.sources += from.sources;
-  into.destinations += from.destinations;
-  into.both += from.both;
-  into.nics += from.nics;
-  into.nvlink_bytes += from.nvlink_bytes;
-  into.egress_bytes += from.egress_bytes;
-  into.ingress_bytes += from.ingress_bytes;
-  into.egress_busy += from.egress_busy;
-  into.ingress_busy += from.ingress_busy;
-}
-
-auto RoleKey(const DomainSummary& domain) {
-  return std::tuple(domain.sources > 0, domain.destinations > 0, domain.both > 0);
-}
-
-auto ShapeKey(const DomainSummary& domain) {
-  return std::tuple(domain.type, domain.gpus, domain.sources, domain.destinations, domain.both);
-}
-
-// Groups domains by a key, in order of first appearance.
-template <typename Key>
-std::vector<Frame> FramesBy(const DomainTraffic& traffic, const std::vector<std::int32_t>& drawn,
-                            const Key& key) {
-  std::vector<Frame> frames;
-  for (const std::int32_t domain : drawn) {
-    const DomainSummary& summary = traffic.domains[static_cast<std::size_t>(domain)];
-    auto frame = std::find_if(frames.begin(), frames.end(), [&](const Frame& one) {
-      return key(traffic.domains[static_cast<std::size_t>(one.domains[0])]) == key(summary);
-    });
-    if (frame == frames.end()) {
-      frames.emplace_back();
-      frame = frames.end() - 1;
-      frame->sum.type = summary.type;
-    }
-    frame->domains.push_back(domain);
-    Accumulate(summary, frame->sum);
-  }
-  return frames;
-}
-
-std::vector<Frame> MakeFrames(const DomainTraffic& traffic,
-                              const std::vector<std::int32_t>& drawn) {
-  std::vector<Frame> frames;
-  if (drawn.size() <= kMaxDrawnDomains) {
-    for (const std::int32_t domain : drawn) {
-      frames.push_back({{domain}, traffic.domains[static_cast<std::size_t>(domain)], false});
-    }
-    return frames;
-  }
-  frames = FramesBy(traffic, drawn, ShapeKey);
-  if (frames.size() > kMaxDrawnDomains) frames = FramesBy(traffic, drawn, RoleKey);
-  return frames;
-}
 
 const char* ColorOf(const DomainSummary& domain) {
   if (domain.both > 0 || (domain.sources > 0 && domain.destinations > 0)) return kBothColor;
@@ -93,62 +29,64 @@ const char* ColorOf(const DomainSummary& domain) {
   return domain.destinations > 0 ? kDestinationColor : kHelperColor;
 }
 
-std::string RolesText(const DomainSummary& domain) {
-  std::string text;
-  const auto add = [&text](std::int32_t count, const char* role) {
-    if (count == 0) return;
-    text += fmt::format("{}{} {} rank{}", text.empty() ? "" : "<br/>", CountText(count), role,
-                        count == 1 ? "" : "s");
+// White for idle, full for all the time: a colour that dark text stands out from.
+std::string BusyColor(double busy) {
+  const auto mix = [&](int light, int full) {
+    return static_cast<int>(std::lround(light + (full - light) * std::clamp(busy, 0.0, 1.0)));
   };
-  add(domain.sources, "source");
-  add(domain.destinations, "destination");
-  add(domain.both, "source and destination");
-  return text.empty() ? "no rank" : text;
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(255, 245), mix(255, 166), mix(255, 35));
 }
 
-std::string DirectionText(const char* name, std::int64_t bytes, double busy, bool is_binding) {
+// A line of a frame's label, coloured by how busy it is.
+std::string LabelRow(std::string text, double busy, bool is_binding) {
+  if (is_binding) text = fmt::format("<font color=\"{}\"><b>{}</b></font>", kBindingColor, text);
+  return fmt::format("<tr><td{}>{}</td></tr>",
+                     busy > 0 ? fmt::format(" bgcolor=\"{}\"", BusyColor(busy)) : "", text);
+}
+
+std::string DirectionRow(const char* name, std::int64_t bytes, double busy, bool is_binding) {
   std::string text = fmt::format("{} {}", name, BytesText(bytes));
   if (busy > 0) text += fmt::format(", NICs {:.0f} % busy", 100 * busy);
-  if (is_binding) text = fmt::format("<font color=\"{}\"><b>{}</b></font>", kBindingColor, text);
-  return text;
+  return LabelRow(std::move(text), busy, is_binding);
 }
 
-std::string FrameTitle(const Frame& frame) {
-  const auto count = static_cast<std::int64_t>(frame.domains.size());
-  if (count == 1) {
-    return fmt::format("domain {}: {}, {} GPU{}", frame.domains[0], frame.sum.type, frame.sum.gpus,
-                       frame.sum.gpus == 1 ? "" : "s");
-  }
-  return fmt::format("domains {}: {} of {}, {} GPUs together", RangesText(frame.domains),
-                     CountText(count), frame.sum.type, CountText(frame.sum.gpus));
-}
-
-std::string FrameLabel(const Frame& frame, const BindingResource& binding) {
+std::string FrameLabel(const DomainFrame& frame, const BindingResource& binding) {
   const auto count = static_cast<double>(frame.domains.size());
   const bool marks_ingress =
       frame.is_binding && binding.direction != BindingResource::Direction::kEgress;
   const bool marks_egress =
       frame.is_binding && binding.direction != BindingResource::Direction::kIngress;
-  std::string text = RolesText(frame.sum);
+  std::string rows;
+  for (const std::string& role : FrameRoles(frame)) rows += LabelRow(role, 0, false);
   if (frame.sum.egress_bytes > 0) {
-    text += "<br/>" + DirectionText("out", frame.sum.egress_bytes, frame.sum.egress_busy / count,
-                                    marks_egress);
+    rows +=
+        DirectionRow("out", frame.sum.egress_bytes, frame.sum.egress_busy / count, marks_egress);
   }
   if (frame.sum.ingress_bytes > 0) {
-    text += "<br/>" + DirectionText("in", frame.sum.ingress_bytes, frame.sum.ingress_busy / count,
-                                    marks_ingress);
+    rows +=
+        DirectionRow("in", frame.sum.ingress_bytes, frame.sum.ingress_busy / count, marks_ingress);
   }
   if (frame.sum.nvlink_bytes > 0) {
-    text += "<br/>inside, over NVLink " + BytesText(frame.sum.nvlink_bytes);
+    rows += LabelRow("inside, over NVLink " + BytesText(frame.sum.nvlink_bytes), 0, false);
   }
-  return "<" + text + ">";
+  return "<<table border=\"0\" cellborder=\"0\" cellspacing=\"2\" cellpadding=\"2\">" + rows +
+         "</table>>";
+}
+
+// The bytes of an arrow, on white, so that no arrow runs through them.
+std::string ArrowLabel(std::int64_t bytes) {
+  return fmt::format(
+      "<<table border=\"0\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"1\"><tr>"
+      "<td bgcolor=\"#ffffff\">{}</td></tr></table>>",
+      BytesText(bytes));
 }
 
 std::string NodeName(std::size_t frame) { return fmt::format("domains_{}", frame); }
 
-void AddFrames(const std::vector<Frame>& frames, const BindingResource& binding, Graph& graph) {
+void AddFrames(const std::vector<DomainFrame>& frames, const BindingResource& binding,
+               Graph& graph) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    const Frame& frame = frames[i];
+    const DomainFrame& frame = frames[i];
     const std::string name = fmt::format("{}", i);
     graph.AddCluster(name, {{"label", EscapeLabel(FrameTitle(frame))},
                             {"style", "rounded,filled"},
@@ -169,12 +107,13 @@ void AddFrames(const std::vector<Frame>& frames, const BindingResource& binding,
 }
 
 // Whether an arrow crosses the resource that binds.
-bool IsBindingArrow(const Frame& from, const Frame& to, const BindingResource& binding) {
+bool IsBindingArrow(const DomainFrame& from, const DomainFrame& to,
+                    const BindingResource& binding) {
   return (to.is_binding && binding.direction == BindingResource::Direction::kIngress) ||
          (from.is_binding && binding.direction == BindingResource::Direction::kEgress);
 }
 
-void AddArrows(const DomainTraffic& traffic, const std::vector<Frame>& frames,
+void AddArrows(const DomainTraffic& traffic, const std::vector<DomainFrame>& frames,
                const BindingResource& binding, Graph& graph) {
   std::vector<std::vector<std::int64_t>> bytes(frames.size(),
                                                std::vector<std::int64_t>(frames.size(), 0));
@@ -196,7 +135,7 @@ void AddArrows(const DomainTraffic& traffic, const std::vector<Frame>& frames,
       const double share = static_cast<double>(bytes[i][k]) / static_cast<double>(most);
       const bool is_binding = IsBindingArrow(frames[i], frames[k], binding);
       graph.AddEdge(NodeName(i), NodeName(k),
-                    {{"label", BytesText(bytes[i][k])},
+                    {{"label", ArrowLabel(bytes[i][k])},
                      {"fontname", "Helvetica"},
                      {"fontsize", "11"},
                      {"arrowsize", fmt::format("{:.2f}", 0.9 - 0.4 * share)},
@@ -308,23 +247,17 @@ std::string Caption(const Plan& plan, const DomainTraffic& traffic, std::size_t 
                         SecondsText(certificate.lower_bound.seconds), kBindingColor,
                         EscapeHtml(certificate.lower_bound.description));
   }
+  const auto has_load = [](const DomainSummary& domain) {
+    return domain.egress_busy > 0 || domain.ingress_busy > 0;
+  };
+  if (std::any_of(traffic.domains.begin(), traffic.domains.end(), has_load)) {
+    text += "<br/>the fuller the orange, the busier are the NICs";
+  }
   if (drawn < traffic.domains.size()) {
     text += fmt::format("<br/>{} domains without a rank are left out",
                         CountText(static_cast<std::int64_t>(traffic.domains.size() - drawn)));
   }
   return "<" + text + "<br/> >";
-}
-
-// The domain of what binds, or -1.
-std::int32_t BindingDomain(const BindingResource& binding, const Cluster& cluster) {
-  const auto index = static_cast<std::size_t>(std::max(binding.index, 0));
-  if (binding.kind == BindingResource::Kind::kDomain && index < cluster.domains.size()) {
-    return binding.index;
-  }
-  if (binding.kind == BindingResource::Kind::kGpu && index < cluster.gpus.size()) {
-    return cluster.gpus[index].domain;
-  }
-  return -1;
 }
 
 }  // namespace
@@ -339,17 +272,10 @@ Result<std::string> DrawClusterView(const Plan& plan, const Cluster& cluster,
     }
   }
   const DomainTraffic traffic = SumByDomain(plan, cluster, utilisation);
-  std::vector<std::int32_t> drawn;
-  for (std::size_t i = 0; i < traffic.domains.size(); ++i) {
-    if (traffic.domains[i].ranks() > 0) drawn.push_back(static_cast<std::int32_t>(i));
-  }
+  const std::vector<std::int32_t> drawn = DomainsWithRanks(traffic);
   const BindingResource binding = BindingOf(plan.certificate.lower_bound);
   const std::int32_t binding_domain = BindingDomain(binding, cluster);
-  std::vector<Frame> frames = MakeFrames(traffic, drawn);
-  for (Frame& frame : frames) {
-    frame.is_binding = std::find(frame.domains.begin(), frame.domains.end(), binding_domain) !=
-                       frame.domains.end();
-  }
+  const std::vector<DomainFrame> frames = MakeFrames(traffic, binding_domain);
   Graph graph({{"rankdir", "LR"},
                {"fontname", "Helvetica"},
                {"fontsize", "12"},

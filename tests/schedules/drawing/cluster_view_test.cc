@@ -112,10 +112,12 @@ TEST(ClusterViewTest, DomainsArrowsAndLabelsAreThere) {
   const std::string dot = Drawn(plan, SomeCluster(2, 4), DrawingFormat::kDot, {{"NIC 4 in", 1}});
   EXPECT_THAT(dot, StartsWith("digraph plan {"));
   EXPECT_THAT(dot, HasSubstr("domain 0: <rack> & co, 4 GPUs"));
-  EXPECT_THAT(dot, HasSubstr("1 source rank<br/>1 source and destination rank"));
+  EXPECT_THAT(dot, HasSubstr("<td>1 source rank</td></tr><tr><td>1 source and destination rank<"));
   EXPECT_THAT(dot, HasSubstr("domains_0 -> domains_1"));
-  EXPECT_THAT(dot, HasSubstr("label=\"264 B\""));
-  EXPECT_THAT(dot, HasSubstr("<b>in 264 B, NICs 25 % busy</b>"));
+  EXPECT_THAT(dot, HasSubstr("<td bgcolor=\"#ffffff\">264 B</td>"));
+  // A quarter of the way from white to orange.
+  EXPECT_THAT(dot, HasSubstr("<td bgcolor=\"#fde9c8\"><font color=\"#c62828\"><b>in 264 B, NICs "
+                             "25 % busy</b>"));
   EXPECT_THAT(dot, HasSubstr("binding: domain 1 ingress: 264 B over 4 NICs"));
 }
 
@@ -151,8 +153,8 @@ TEST(ClusterViewTest, ManyDomainsBecomeFewFramesAndAMatrix) {
   EXPECT_THAT(dot, HasSubstr("from domain (row) to domain (column); the darkest is 64.00 kB"));
   // 32 rows that send, 32 columns that receive, and column 63 marked.
   std::size_t cells = 0;
-  for (std::size_t at = dot.find("bgcolor"); at != std::string::npos;
-       at = dot.find("bgcolor", at + 1)) {
+  for (std::size_t at = dot.find("fixedsize"); at != std::string::npos;
+       at = dot.find("fixedsize", at + 1)) {
     ++cells;
   }
   EXPECT_EQ(cells, 32U * 32U);
