@@ -50,8 +50,7 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
                                  "the picture to write: FILE.svg or FILE.dot");
   command_line.AddChoice(
       "--view", "VIEW", {"cluster", "class", "rounds", "timeline"}, arguments.view,
-      "cluster: domains and what flows between them (the default); class: the "
-      "way of one class; rounds: what each carries; timeline: who does what when");
+      "domains, the way of a class, what rounds carry, who does what when (cluster)");
   command_line.AddOption("--class", "C", arguments.demand_class, "the class of --view class");
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the table");
   Result<bool> wanted = command_line.Parse(argc, argv);
