@@ -86,9 +86,11 @@ Result<void> Engine::Replay(std::uint64_t version) {
       return refuse("an earlier replay has failed: " + ToString(state_),
                     "open a new engine on every rank and replay a whole version");
   }
-  Result<void> started = backend_->Start(version);
-  if (started) state_ = {EnginePhase::kRunning, version};
-  return started;
+  state_ = {EnginePhase::kRunning, version};
+  const Result<void> started = backend_->Start(version);
+  // It may have begun to write.
+  if (!started) return tl::unexpected(Fail(started.error()));
+  return {};
 }
 
 Result<void> Engine::WaitFor(std::chrono::nanoseconds deadline) {

@@ -3,7 +3,15 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 namespace reshard {
+
+// A store to memory that the host polls; seen there after all stores before it.
+__device__ inline void StoreForHost(std::uint64_t* word, std::uint64_t value) {
+  __threadfence_system();
+  *static_cast<volatile std::uint64_t*>(word) = value;
+}
 
 // The cudaError_t of the launch itself, as a number.
 template <typename... Parameters>

@@ -4,6 +4,7 @@
 // it against the host twins, and under AddressSanitizer an access past an end shows.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 struct CUstream_st;
@@ -34,6 +35,11 @@ int Launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, CUs
       for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) kernel(arguments...);
     }
   });
+}
+
+// A store to memory that the host polls; seen there after all stores before it.
+inline void StoreForHost(std::uint64_t* word, std::uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 inline void atomicAdd(unsigned long long* sum, unsigned long long value) {

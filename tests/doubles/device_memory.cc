@@ -68,6 +68,15 @@ class DeviceRange {
     return offset + bytes <= next->first + next->second;
   }
 
+  std::vector<void*> Find(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    std::vector<void*> found;
+    for (const auto& [offset, size] : allocations_) {
+      if (size == bytes) found.push_back(begin_ + offset);
+    }
+    return found;
+  }
+
   bool IsInRange(const void* pointer) const { return OffsetOf(pointer) < kRangeBytes; }
 
   void Open() {
@@ -107,6 +116,8 @@ void* AllocateDevice(std::size_t bytes) { return Range().Allocate(bytes); }
 bool FreeDevice(void* pointer) { return Range().Free(pointer); }
 bool IsDevice(const void* pointer, std::size_t bytes) { return Range().Holds(pointer, bytes); }
 bool IsDeviceAddress(const void* pointer) { return Range().IsInRange(pointer); }
+
+std::vector<void*> AllocationsOf(std::size_t bytes) { return Range().Find(bytes); }
 
 DeviceAccess::DeviceAccess() { Range().Open(); }
 DeviceAccess::~DeviceAccess() { Range().Close(); }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace reshard::doubles {
 
@@ -18,6 +19,9 @@ bool FreeDevice(void* pointer);
 bool IsDevice(const void* pointer, std::size_t bytes);
 // Whether `pointer` lies in the range of device addresses, allocated or not.
 bool IsDeviceAddress(const void* pointer);
+
+// Allocations of exactly so many bytes, ascending: how a test finds what a rank keeps to itself.
+std::vector<void*> AllocationsOf(std::size_t bytes);
 
 // Device memory may be touched while one of these lives.
 class DeviceAccess {

@@ -23,6 +23,7 @@ using reshard::doubles::TheProgress;
 
 struct ncclComm {
   std::shared_ptr<Endpoint> endpoint;
+  std::set<char*> registrations;
   bool blocking = true;
   // A group of a non-blocking communicator that is not launched yet: its peers are not connected,
   // or it has been polled too few times.
@@ -126,6 +127,8 @@ void Free(ncclComm* communicator) {
     Abort(*communicator->endpoint);
     communicator->endpoint->world.reset();
   }
+  for (char* const registration : communicator->registrations) delete registration;
+  CountLive(&Live::registrations, -static_cast<std::int64_t>(communicator->registrations.size()));
   delete communicator;
   CountLive(&Live::communicators, -1);
 }
@@ -193,7 +196,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error)
   {
     const std::lock_guard lock(TheProgress().mutex);
     *error = communicator->endpoint->async_error;
-    if (*error != ncclSuccess) return ncclSuccess;
+    // Once revoked it is quiescent.
+    if (*error != ncclSuccess || communicator->endpoint->aborted) return ncclSuccess;
     if (!IsReady(*communicator)) *error = ncclInProgress;
   }
   if (*error == ncclSuccess && communicator->pending != nullptr) {
@@ -237,14 +241,18 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommRegister(const ncclComm_t, void* buffer, size_t bytes, void** handle) {
+ncclResult_t ncclCommRegister(const ncclComm_t communicator, void* buffer, size_t bytes,
+                              void** handle) {
   if (!reshard::doubles::IsDevice(buffer, bytes)) return ncclInvalidArgument;
-  *handle = new char;
+  *handle = *communicator->registrations.insert(new char).first;
   CountLive(&Live::registrations, 1);
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommDeregister(const ncclComm_t, void* handle) {
+ncclResult_t ncclCommDeregister(const ncclComm_t communicator, void* handle) {
+  if (communicator->registrations.erase(static_cast<char*>(handle)) == 0) {
+    return ncclInvalidArgument;
+  }
   delete static_cast<char*>(handle);
   CountLive(&Live::registrations, -1);
   return ncclSuccess;

@@ -55,7 +55,7 @@ class GroupRun final : public Operation, public std::enable_shared_from_this<Gro
     std::chrono::microseconds delay{0};
     {
       const std::lock_guard lock(TheProgress().mutex);
-      delay = endpoint_->delay;
+      if (!endpoint_->aborted) delay = endpoint_->delay;
     }
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     {

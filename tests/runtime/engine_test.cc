@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 
 // What a FakeBackend does and what was asked of it.
 struct FakeBehaviour {
+  Result<void> started;
   Result<ReplayProgress> progress = ReplayProgress::kDone;
   StopResult stop = StopResult::kStopped;
   int starts = 0;
@@ -44,7 +45,7 @@ class FakeBackend final : public Backend {
   }
   Result<void> Start(std::uint64_t) override {
     ++behaviour_.starts;
-    return {};
+    return behaviour_.started;
   }
   Result<ReplayProgress> WaitFor(std::chrono::nanoseconds) override { return behaviour_.progress; }
   ReplayStatus Status() const override { return {4, {1, 3}, "ranks 1, 3"}; }
@@ -123,6 +124,16 @@ TEST_F(EngineTest, KeepsTheErrorOfItsBackend) {
   const Result<void> ended = engine.WaitFor(2s);
   ASSERT_FALSE(ended);
   EXPECT_THAT(ToString(ended.error()), HasSubstr("cable unplugged; failed(maybe mutated)"));
+}
+
+TEST_F(EngineTest, AReplayThatDoesNotStartMayHaveBegunToWrite) {
+  Engine engine = OpenAndBind();
+  fake_.started = RunError("rank 2", "no stream to be had");
+  const Result<void> started = engine.Replay(5);
+  ASSERT_FALSE(started);
+  EXPECT_THAT(ToString(started.error()), HasSubstr("no stream to be had; failed(maybe mutated)"));
+  EXPECT_EQ(fake_.stops, 1);
+  EXPECT_FALSE(engine.Replay(6));
 }
 
 TEST_F(EngineTest, ABackendThatDoesNotStopIsAbandonedNotFreed) {

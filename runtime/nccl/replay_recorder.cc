@@ -1,0 +1,310 @@
+#include "runtime/nccl/replay_recorder.h"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "runtime/lane_progress.h"
+#include "runtime/nccl/cuda_status.h"
+
+namespace reshard {
+namespace {
+
+constexpr Lane kLanes[] = {Lane::kPack, Lane::kExchange, Lane::kUnpack};
+
+// More in one group have hung NCCL (field notes, section 2); verified plans stay far below.
+constexpr std::size_t kOperationsPerGroup = 8192;
+
+bool ReadsSource(const CopyTable& table, BaseIndex first_destination_base) {
+  return std::any_of(table.rows().begin(), table.rows().end(), [&](const CopyTable::Row& row) {
+    return row.source_base != kStagingBase && row.source_base < first_destination_base;
+  });
+}
+
+std::vector<RankIndex> PeersOf(const std::vector<ExchangeOperation>& sends,
+                               const std::vector<ExchangeOperation>& receives) {
+  std::vector<RankIndex> peers;
+  for (const auto* operations : {&sends, &receives}) {
+    for (const ExchangeOperation& operation : *operations) peers.push_back(operation.peer);
+  }
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  return peers;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplayRecorder>> ReplayRecorder::Make(RecorderInputs inputs) {
+  std::unique_ptr<ReplayRecorder> recorder(new ReplayRecorder(std::move(inputs)));
+  Result<void> made = recorder->MakeResources();
+  if (!made) return tl::unexpected(made.error());
+  return recorder;
+}
+
+Result<void> ReplayRecorder::MakeResources() {
+  for (OwnedStream* stream : {&lanes_[0], &lanes_[1], &lanes_[2], &marks_, &release_}) {
+    Result<OwnedStream> made = MakeStream(in_.place);
+    if (!made) return tl::unexpected(made.error());
+    *stream = *std::move(made);
+  }
+  std::vector<OwnedEvent*> events = {&begin_, &group_ended_, &joined_, &source_released_};
+  for (std::vector<OwnedEvent>& ends : ends_) {
+    ends.resize(in_.lowered->rounds.size());
+    for (OwnedEvent& end : ends) events.push_back(&end);
+  }
+  for (OwnedEvent* event : events) {
+    Result<OwnedEvent> made = MakeEvent(in_.place);
+    if (!made) return tl::unexpected(made.error());
+    *event = *std::move(made);
+  }
+  return {};
+}
+
+Result<void> ReplayRecorder::Check(cudaError_t status) const {
+  return CheckCuda(status, in_.place, "the refit cannot be put onto its streams");
+}
+
+Result<void> ReplayRecorder::Order(cudaStream_t first, cudaEvent_t event, cudaStream_t then) {
+  Result<void> done = Check(cudaEventRecord(event, first));
+  if (done) done = Check(cudaStreamWaitEvent(then, event, 0));
+  return done;
+}
+
+Result<OwnedGraphExec> ReplayRecorder::Capture(TimePoint deadline) {
+  const cudaStream_t origin = StreamOf(Lane::kExchange);
+  // Of this thread only: other ranks and other work of the process go on.
+  Result<void> done = Check(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
+  if (!done) return tl::unexpected(done.error());
+  const Result<void> recorded = Record(true, deadline);
+  cudaGraph_t captured = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(origin, &captured);
+  const OwnedGraph graph(captured);
+  if (!recorded) {
+    static_cast<void>(cudaGetLastError());
+    return tl::unexpected(recorded.error());
+  }
+  done = CheckCuda(ended, in_.place, "the refit cannot be captured into a graph",
+                   "replay without a graph (eager mode)");
+  if (!done) return tl::unexpected(done.error());
+  cudaGraphExec_t executable = nullptr;
+  done = CheckCuda(cudaGraphInstantiate(&executable, graph.get(), 0), in_.place,
+                   "the graph of the refit cannot be made", "replay without a graph (eager mode)");
+  if (!done) return tl::unexpected(done.error());
+  OwnedGraphExec owned(executable);
+  done = Check(cudaGraphUpload(executable, origin));
+  if (!done) return tl::unexpected(done.error());
+  return owned;
+}
+
+Result<void> ReplayRecorder::Issue(cudaStream_t stream, TimePoint deadline) {
+  Result<void> done = Order(stream, begin_.get(), StreamOf(Lane::kExchange));
+  if (done) done = Record(false, deadline);
+  if (done) done = Order(StreamOf(Lane::kExchange), joined_.get(), stream);
+  return done;
+}
+
+Result<void> ReplayRecorder::Record(bool is_captured, TimePoint deadline) {
+  stages_.clear();
+  const cudaStream_t exchange = StreamOf(Lane::kExchange);
+  // The refit is counted first: a rank that never gets to its end has counted it, too.
+  Result<void> done = CheckLaunch(LaunchCommitBegin(in_.commit, exchange), in_.place,
+                                  "the refit cannot be counted");
+  if (done) done = Check(cudaEventRecord(begin_.get(), exchange));
+  for (const cudaStream_t stream :
+       {StreamOf(Lane::kPack), StreamOf(Lane::kUnpack), marks_.get(), release_.get()}) {
+    if (done) done = Check(cudaStreamWaitEvent(stream, begin_.get(), 0));
+  }
+  if (done) done = RecordLanes(deadline);
+  if (done) done = RecordSourceRelease(is_captured);
+  for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
+    if (done) done = Order(StreamOf(lane), joined_.get(), exchange);
+  }
+  if (done) done = RecordRecompute(is_captured);
+  if (done) done = RecordCommit(deadline);
+  for (const cudaStream_t stream : {marks_.get(), release_.get()}) {
+    if (done) done = Order(stream, joined_.get(), exchange);
+  }
+  if (!done) return done;
+  return CheckLaunch(LaunchCommitPublish(in_.commit, in_.marks, exchange), in_.place,
+                     "the version cannot be published");
+}
+
+Result<void> ReplayRecorder::RecordLanes(TimePoint deadline) {
+  LaneProgress progress(in_.lowered->waits, static_cast<RoundIndex>(in_.lowered->rounds.size()));
+  while (!progress.IsDone()) {
+    bool moved = false;
+    for (const Lane lane : kLanes) {
+      if (!progress.CanBegin(lane)) continue;
+      Result<void> recorded = RecordStep(lane, progress.Begin(lane), deadline);
+      if (!recorded) return recorded;
+      progress.End(lane);
+      moved = true;
+    }
+    if (!moved) {
+      return InputError(in_.place, "no order of its steps obeys the waits of its part of the plan",
+                        "verify the plan");
+    }
+  }
+  return {};
+}
+
+Result<void> ReplayRecorder::RecordStep(Lane lane, RoundIndex step, TimePoint deadline) {
+  const cudaStream_t stream = StreamOf(lane);
+  Result<void> done;
+  for (const Wait& wait : in_.lowered->waits) {
+    if (wait.lane != lane || step < wait.lag || wait.on == lane) continue;
+    done = Check(cudaStreamWaitEvent(stream, EndOf(wait.on, step - wait.lag), 0));
+    if (!done) return done;
+  }
+  const auto round = static_cast<std::size_t>(step);
+  switch (lane) {
+    case Lane::kPack:
+      done = CheckLaunch(LaunchCopies(in_.tables, in_.packs[round], stream), in_.place,
+                         "pack step " + std::to_string(step));
+      break;
+    case Lane::kExchange: {
+      const LoweredRound& lowered = in_.lowered->rounds[round];
+      done = RecordGroup(step, "its exchange", lowered.sends, in_.staging, lowered.receives,
+                         in_.staging, deadline);
+      break;
+    }
+    case Lane::kUnpack:
+      done = CheckLaunch(LaunchCopies(in_.tables, in_.unpacks[round], stream), in_.place,
+                         "unpack step " + std::to_string(step));
+      break;
+  }
+  if (!done) return done;
+  return Check(cudaEventRecord(EndOf(lane, step), stream));
+}
+
+Result<void> ReplayRecorder::RecordGroup(RoundIndex round, const std::string& name,
+                                         const std::vector<ExchangeOperation>& sends,
+                                         const std::byte* send_base,
+                                         const std::vector<ExchangeOperation>& receives,
+                                         std::byte* receive_base, TimePoint deadline) {
+  if (sends.empty() && receives.empty()) return {};
+  if (sends.size() + receives.size() > kOperationsPerGroup) {
+    return InputError(in_.place,
+                      "round " + std::to_string(round) + " has " +
+                          std::to_string(sends.size() + receives.size()) +
+                          " operations, more than NCCL groups are known to end with",
+                      "lower options.maxOpsPerGroup and compile again");
+  }
+  const cudaStream_t exchange = StreamOf(Lane::kExchange);
+  const ncclComm_t communicator = in_.communicator->handle();
+  stages_.push_back({round, PeersOf(sends, receives), name});
+  ncclResult_t status = ncclGroupStart();
+  for (const ExchangeOperation& receive : receives) {
+    if (status > ncclSuccess && status != ncclInProgress) break;
+    status = ncclRecv(receive_base + receive.offset, static_cast<std::size_t>(receive.bytes),
+                      ncclInt8, receive.peer, communicator, exchange);
+  }
+  for (const ExchangeOperation& send : sends) {
+    if (status > ncclSuccess && status != ncclInProgress) break;
+    status = ncclSend(send_base + send.offset, static_cast<std::size_t>(send.bytes), ncclInt8,
+                      send.peer, communicator, exchange);
+  }
+  const ncclResult_t ended = ncclGroupEnd();
+  std::string what = "round " + std::to_string(round) + ", " + name + " with rank";
+  what += stages_.back().peers.size() == 1 ? "" : "s";
+  for (const RankIndex peer : stages_.back().peers) {
+    what += (peer == stages_.back().peers.front() ? " " : ", ") + std::to_string(peer);
+  }
+  Result<void> done = CheckNccl(status, in_.place, what);
+  if (done) done = CheckNccl(ended, in_.place, what);
+  if (done) done = in_.communicator->Settle(deadline, what);
+  if (done) done = Order(exchange, group_ended_.get(), marks_.get());
+  if (!done) return done;
+  return CheckLaunch(LaunchStageMark(in_.marks, stages_.size(), marks_.get()), in_.place,
+                     "a group cannot be marked");
+}
+
+Result<void> ReplayRecorder::RecordSourceRelease(bool is_captured) {
+  const std::vector<LoweredRound>& rounds = in_.lowered->rounds;
+  std::optional<RoundIndex> last_pack;
+  std::optional<RoundIndex> last_unpack;
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    if (ReadsSource(rounds[r].pack, in_.first_destination_base)) {
+      last_pack = static_cast<RoundIndex>(r);
+    }
+    if (ReadsSource(rounds[r].unpack, in_.first_destination_base)) {
+      last_unpack = static_cast<RoundIndex>(r);
+    }
+  }
+  Result<void> done;
+  if (last_pack) {
+    done = Check(cudaStreamWaitEvent(release_.get(), EndOf(Lane::kPack, *last_pack), 0));
+  }
+  if (done && last_unpack) {
+    done = Check(cudaStreamWaitEvent(release_.get(), EndOf(Lane::kUnpack, *last_unpack), 0));
+  }
+  if (!done) return done;
+  // In a graph an ordinary record would only order nodes; this one is carried out at every replay.
+  return Check(
+      cudaEventRecordWithFlags(source_released_.get(), release_.get(),
+                               is_captured ? cudaEventRecordExternal : cudaEventRecordDefault));
+}
+
+Result<void> ReplayRecorder::RecordRecompute(bool is_captured) {
+  if (!in_.recompute) return {};
+  const cudaStream_t exchange = StreamOf(Lane::kExchange);
+  Result<void> done = in_.recompute(exchange);
+  if (!done || !is_captured) return done;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  done = Check(cudaStreamIsCapturing(exchange, &status));
+  if (!done || status == cudaStreamCaptureStatusActive) return done;
+  return RunError(in_.place, "the recomputation after install did what a graph cannot capture",
+                  "make it launch work on the stream it is given and nothing else, or replay "
+                  "without a graph (eager mode)");
+}
+
+Result<void> ReplayRecorder::RecordCommit(TimePoint deadline) {
+  for (const CommitPlace& place : in_.commit_places) {
+    Result<void> done = RecordCommitOfSide(place, deadline);
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> ReplayRecorder::RecordCommitOfSide(const CommitPlace& place, TimePoint deadline) {
+  constexpr std::int64_t kTokenBytes = sizeof(CommitToken);
+  const auto round = static_cast<RoundIndex>(in_.lowered->rounds.size());
+  const cudaStream_t exchange = StreamOf(Lane::kExchange);
+  const auto group = [&](const std::vector<ExchangeOperation>& sends, CommitToken* sent,
+                         const std::vector<ExchangeOperation>& receives, CommitToken* received) {
+    return RecordGroup(round, "the commit", sends, reinterpret_cast<std::byte*>(sent), receives,
+                       reinterpret_cast<std::byte*>(received), deadline);
+  };
+  std::vector<ExchangeOperation> from_children;
+  std::vector<ExchangeOperation> to_children;
+  for (const RankIndex child : place.children) {
+    const auto offset = static_cast<std::int64_t>(from_children.size()) * kTokenBytes;
+    from_children.push_back({child, offset, kTokenBytes});
+    to_children.push_back({child, 0, kTokenBytes});
+  }
+  Result<void> done = group({}, nullptr, from_children, in_.commit->children);
+  if (!done) return done;
+  done = CheckLaunch(LaunchCommitGather(in_.commit, static_cast<int>(place.children.size()),
+                                        !place.parent.has_value(), exchange),
+                     in_.place, "the commit");
+  if (done && place.parent) {
+    const std::vector<ExchangeOperation> with_parent = {{*place.parent, 0, kTokenBytes}};
+    done = group(with_parent, &in_.commit->own, with_parent, &in_.commit->verdict);
+  }
+  if (done) done = CheckLaunch(LaunchCommitConclude(in_.commit, exchange), in_.place, "the commit");
+  if (done) done = group(to_children, &in_.commit->verdict, {}, nullptr);
+  return done;
+}
+
+bool ReplayRecorder::IsIdle() const {
+  for (const cudaStream_t stream : {StreamOf(Lane::kPack), StreamOf(Lane::kExchange),
+                                    StreamOf(Lane::kUnpack), marks_.get(), release_.get()}) {
+    if (cudaStreamQuery(stream) == cudaErrorNotReady) return false;
+  }
+  return true;
+}
+
+}  // namespace reshard

@@ -1,0 +1,99 @@
+#include "runtime/nccl/communicator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/doubles/controls.h"
+#include "tests/doubles/nccl_world.h"
+
+namespace reshard {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class CommunicatorTest : public ::testing::Test {
+ protected:
+  ~CommunicatorTest() override { EXPECT_TRUE(doubles::LiveObjects() == before_); }
+  static CommunicatorOptions Options(const UniqueId& id, RankIndex rank, RankIndex rank_count) {
+    CommunicatorOptions options;
+    options.id = id;
+    options.rank = rank;
+    options.rank_count = rank_count;
+    options.deadline = 200ms;
+    return options;
+  }
+  const doubles::Live before_ = doubles::LiveObjects();
+};
+
+TEST_F(CommunicatorTest, IsMadeByAllRanksTogether) {
+  const UniqueId id = *MakeUniqueId();
+  Result<std::shared_ptr<Communicator>> second = nullptr;
+  std::thread other([&] { second = Communicator::Make(Options(id, 1, 2)); });
+  const Result<std::shared_ptr<Communicator>> first = Communicator::Make(Options(id, 0, 2));
+  other.join();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ((*first)->rank_count(), 2);
+  EXPECT_EQ((*second)->rank(), 1);
+  EXPECT_TRUE((*first)->CheckHealth());
+}
+
+TEST_F(CommunicatorTest, ARankThatNeverJoinsIsWaitedForAsLongAsTheDeadline) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto made = Communicator::Make(Options(*MakeUniqueId(), 0, 2));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 1200ms);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(ToString(made.error()), HasSubstr("a communicator of 2 ranks was not ready in time"));
+}
+
+TEST_F(CommunicatorTest, ReportsWhatNcclNoticed) {
+  const auto made = Communicator::Make(Options(*MakeUniqueId(), 0, 1));
+  ASSERT_TRUE(made);
+  doubles::FailAsynchronously((*made)->handle(), ncclRemoteError);
+  EXPECT_THAT(ToString((*made)->CheckHealth().error()), HasSubstr("remote process exited"));
+}
+
+TEST_F(CommunicatorTest, StopsAndIsReleased) {
+  const auto made = Communicator::Make(Options(*MakeUniqueId(), 0, 1));
+  ASSERT_TRUE(made);
+  EXPECT_FALSE((*made)->is_stopped());
+  EXPECT_TRUE((*made)->Stop(1s));
+  EXPECT_TRUE((*made)->is_stopped());
+  EXPECT_TRUE((*made)->Release(1s));
+}
+
+// The communicator is lost, as it has to be: nobody knows whether the call still uses it.
+TEST(HangingCommunicatorTest, IsGivenUp) {
+  [[maybe_unused]] static ncclComm* lost = nullptr;
+  const auto made = Communicator::Make({*MakeUniqueId(), 0, 1, 0, 1s});
+  ASSERT_TRUE(made);
+  lost = (*made)->handle();
+  const doubles::Controls usual = doubles::GetControls();
+  doubles::Controls controls = usual;
+  controls.abort_hangs = true;
+  doubles::SetControls(controls);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE((*made)->Stop(50ms));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 1s);
+  doubles::SetControls(usual);
+}
+
+TEST_F(CommunicatorTest, LeavesACommunicatorOfTheCallerToTheCaller) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t handle = nullptr;
+  ASSERT_EQ(ncclCommInitRank(&handle, 1, id, 0), ncclSuccess);
+  {
+    const auto adopted = Communicator::Adopt(handle);
+    ASSERT_TRUE(adopted);
+    EXPECT_EQ((*adopted)->rank_count(), 1);
+  }
+  EXPECT_EQ(ncclCommDestroy(handle), ncclSuccess);
+}
+
+}  // namespace
+}  // namespace reshard
