@@ -39,6 +39,30 @@ std::int64_t PeakNetworkBytes(const Routes& routes, const RankResources& resourc
   return peak;
 }
 
+// Predicted times this near the bound are not worth another try; plans of more transfers than the
+// second are not tried in variants.
+constexpr double kNearEnough = 1.02;
+constexpr std::size_t kMostTransfers = 5'000;
+constexpr std::int64_t kMostStripes = 8;
+constexpr std::size_t kMostPhases = 4;
+
+// What a planner fills in.
+struct Schedule {
+  std::vector<Profile> profiles;
+  std::vector<Column> columns;
+  std::vector<Transfer> transfers;
+  std::vector<RankSchedule> schedules;
+  RoundIndex round_count = 0;
+
+  void Swap(Plan& plan) {
+    std::swap(profiles, plan.profiles);
+    std::swap(columns, plan.columns);
+    std::swap(transfers, plan.transfers);
+    std::swap(schedules, plan.schedules);
+    std::swap(round_count, plan.round_count);
+  }
+};
+
 // Every group must be able to move at all.
 class ReachabilityCheck {
  public:
@@ -112,6 +136,99 @@ class ReachabilityCheck {
   const RankResources& resources_;
 };
 
+// The same senders in more or fewer stripes, the same groups in several phases or in one: which is
+// better depends on how many channels a NIC needs, how irregular the traffic is and how long the
+// job. The cost model says. All variants but the first are tried only where that is not near the
+// bound, with its shape of rounds; the best of them gets a shape of its own.
+class VariantSearch {
+ public:
+  VariantSearch(const CostModel& cost_model, const Deliveries& deliveries,
+                const std::vector<std::vector<Piece>>& pieces, const RankResources& resources,
+                double bound_seconds, const DomainAssignment* domains, Plan& plan)
+      : cost_model_(cost_model),
+        deliveries_(deliveries),
+        pieces_(pieces),
+        resources_(resources),
+        bound_seconds_(bound_seconds),
+        domains_(domains),
+        plan_(plan) {}
+
+  Result<void> Run() {
+    const Variant first{1, kMostPhases};
+    if (Result<void> searched = Search(first); !searched) return searched;
+    if (!IsEnough() && best_.transfers.size() <= kMostTransfers) {
+      Variant next = first;
+      for (std::int64_t stripes = 2; stripes <= kMostStripes; stripes *= 2) {
+        if (Result<void> tried = Try({stripes, next.phases}, next); !tried) return tried;
+      }
+      if (Result<void> tried = Try({next.stripes, 1}, next); !tried) return tried;
+      if (next != first && !IsEnough()) {
+        if (Result<void> searched = Search(next); !searched) return searched;
+      }
+    }
+    best_.Swap(plan_);
+    return {};
+  }
+
+ private:
+  struct Variant {
+    std::int64_t stripes = 1;
+    std::size_t phases = 1;
+    bool operator==(const Variant&) const = default;
+  };
+
+  Routes RoutesOf(const Variant& variant) const {
+    return MakeRoutes(deliveries_, Striped(pieces_, variant.stripes), resources_, bound_seconds_,
+                      domains_);
+  }
+
+  Result<void> Search(const Variant& variant) {
+    const Routes routes = RoutesOf(variant);
+    const Phases phases =
+        MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases);
+    Result<ShapeChoice> found =
+        SearchShapes(cost_model_, deliveries_, routes, phases, PeakNetworkBytes(routes, resources_),
+                     bound_seconds_ * kNearEnough, plan_);
+    if (!found) return tl::unexpected(found.error());
+    Keep(*found);
+    return {};
+  }
+
+  // With the best shape so far; `best` becomes this variant if it is better.
+  Result<void> Try(const Variant& variant, Variant& best) {
+    if (IsEnough()) return {};
+    const Routes routes = RoutesOf(variant);
+    const Phases phases =
+        MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases);
+    Result<std::optional<ShapeChoice>> found =
+        TryShape(cost_model_, deliveries_, routes, phases, choice_, plan_);
+    if (!found) return tl::unexpected(found.error());
+    if (found->has_value() && Keep(**found)) best = variant;
+    return {};
+  }
+
+  bool Keep(const ShapeChoice& choice) {
+    if (kept_ && choice.seconds >= choice_.seconds) return false;
+    kept_ = true;
+    choice_ = choice;
+    best_.Swap(plan_);
+    return true;
+  }
+
+  bool IsEnough() const { return choice_.seconds <= bound_seconds_ * kNearEnough; }
+
+  const CostModel& cost_model_;
+  const Deliveries& deliveries_;
+  const std::vector<std::vector<Piece>>& pieces_;
+  const RankResources& resources_;
+  double bound_seconds_;
+  const DomainAssignment* domains_;
+  Plan& plan_;
+  bool kept_ = false;
+  ShapeChoice choice_;
+  Schedule best_;
+};
+
 }  // namespace
 
 Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_model,
@@ -127,10 +244,7 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
                                   domains ? &domains->weights : nullptr)
                            .seconds;
   const auto pieces = AssignSenders(plan.demand, deliveries, *resources, bound, assignment);
-  const Routes routes = MakeRoutes(deliveries, pieces, *resources, bound, assignment);
-  const Phases phases = MakePhases(deliveries, routes, *resources, bound);
-  return SearchShapes(cost_model, deliveries, routes, phases, PeakNetworkBytes(routes, *resources),
-                      plan);
+  return VariantSearch(cost_model, deliveries, pieces, *resources, bound, assignment, plan).Run();
 }
 
 }  // namespace reshard

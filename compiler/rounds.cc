@@ -13,21 +13,24 @@ constexpr std::size_t kMaxPhases = 4;
 constexpr double kSmallShare = 0.05;
 constexpr double kPhaseTimeShare = 0.005;
 
-// Bytes each rank sends (even entries) and receives (odd ones) over the network, per group.
-std::vector<std::vector<std::int64_t>> NetworkLoads(const Deliveries& deliveries,
-                                                    const Routes& routes,
-                                                    const RankResources& resources) {
+// Bytes each rank sends over the network, receives over it, sends over NVLink and receives over it,
+// in this order rank by rank, per group. The fan-out behind a network hop does not count: it goes
+// on below the network rounds of the next phase.
+std::vector<std::vector<std::int64_t>> LinkLoads(const Deliveries& deliveries, const Routes& routes,
+                                                 const RankResources& resources) {
   std::vector<std::vector<std::int64_t>> loads(
-      deliveries.groups.size(), std::vector<std::int64_t>(2 * resources.domain.size(), 0));
+      deliveries.groups.size(), std::vector<std::int64_t>(4 * resources.domain.size(), 0));
   for (const RoutedColumn& column : routes.columns) {
     std::vector<std::int64_t>& of_group = loads[static_cast<std::size_t>(column.group)];
     for (const PathHop& hop : routes.paths[static_cast<std::size_t>(column.path)].hops) {
       const auto from =
           static_cast<std::size_t>(hop.parent == kFromSender ? column.exit : hop.from);
       const auto to = static_cast<std::size_t>(hop.to);
-      if (resources.domain[from] == resources.domain[to]) continue;
-      of_group[2 * from] += column.end - column.begin;
-      of_group[2 * to + 1] += column.end - column.begin;
+      const bool inside = resources.domain[from] == resources.domain[to];
+      if (inside && !deliveries.groups[static_cast<std::size_t>(column.group)].local) continue;
+      const std::size_t link = inside ? 2 : 0;
+      of_group[4 * from + link] += column.end - column.begin;
+      of_group[4 * to + link + 1] += column.end - column.begin;
     }
   }
   return loads;
@@ -36,7 +39,7 @@ std::vector<std::vector<std::int64_t>> NetworkLoads(const Deliveries& deliveries
 double BusySeconds(const std::vector<std::int64_t>& loads, const RankResources& resources) {
   double most = 0;
   for (std::size_t i = 0; i < loads.size(); ++i) {
-    const double rate = resources.network_gbps[i / 2];
+    const double rate = i % 4 < 2 ? resources.network_gbps[i / 4] : resources.nvlink_gbps[i / 4];
     if (loads[i] > 0 && rate > 0) {
       most = std::max(most, static_cast<double>(loads[i]) / (rate * 1e9));
     }
@@ -65,9 +68,10 @@ std::vector<std::int64_t> Sum(std::vector<std::int64_t> a, const std::vector<std
 }  // namespace
 
 Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
-                  const RankResources& resources, double bound_seconds) {
+                  const RankResources& resources, double bound_seconds, std::size_t most) {
+  most = std::min(most, kMaxPhases);
   const std::vector<DeliveryGroup>& groups = deliveries.groups;
-  const auto loads = NetworkLoads(deliveries, routes, resources);
+  const auto loads = LinkLoads(deliveries, routes, resources);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -78,23 +82,23 @@ Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
   for (const DeliveryGroup& group : groups) left += group.bytes;
   const double small_bytes = kSmallShare * static_cast<double>(left);
   std::vector<Draft> drafts(groups.empty() ? 0 : 1);
-  for (Draft& draft : drafts) draft.loads.assign(2 * resources.domain.size(), 0);
+  for (Draft& draft : drafts) draft.loads.assign(4 * resources.domain.size(), 0);
   std::vector<std::size_t> phase_of(groups.size(), 0);
   for (const std::size_t g : order) {
     const std::vector<RankIndex> mine = groups[g].Receivers();
     const bool small = static_cast<double>(left) < small_bytes;
     left -= groups[g].bytes;
     std::size_t p = 0;
-    while (small && p < kMaxPhases) {
+    while (small && p < most) {
       if (p == drafts.size()) {
-        drafts.push_back({{}, std::vector<std::int64_t>(2 * resources.domain.size(), 0), 0});
+        drafts.push_back({{}, std::vector<std::int64_t>(4 * resources.domain.size(), 0), 0});
       }
       const bool brief = p == 0 || BusySeconds(Sum(drafts[p].loads, loads[g]), resources) <=
                                        kPhaseTimeShare * bound_seconds;
       if (brief && Disjoint(drafts[p].receivers, mine)) break;
       ++p;
     }
-    if (p == kMaxPhases) p = 0;
+    if (p == most) p = 0;
     std::vector<RankIndex> joined;
     std::ranges::set_union(drafts[p].receivers, mine, std::back_inserter(joined));
     drafts[p].receivers = std::move(joined);
@@ -126,15 +130,12 @@ Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
 }
 
 std::vector<std::uint32_t> RoundShape::Weights() const {
-  const double parts = full + (halvings > 0 ? 1 : 0);
-  double share = 4294967295.0 / parts;
-  std::vector<std::uint32_t> weights(static_cast<std::size_t>(full),
-                                     static_cast<std::uint32_t>(share));
-  for (std::int32_t h = 0; h < halvings; ++h) {
-    share /= 2;
-    weights.push_back(static_cast<std::uint32_t>(share));
-  }
-  if (halvings > 0) weights.push_back(static_cast<std::uint32_t>(share));
+  std::vector<double> parts(static_cast<std::size_t>(full), 1.0);
+  for (std::int32_t i = 0; i < tail; ++i) parts.push_back(parts.back() * taper_percent / 100);
+  if (tail > 0) parts.push_back(parts.back());
+  const double share = 4294967295.0 / std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<std::uint32_t> weights;
+  for (const double part : parts) weights.push_back(static_cast<std::uint32_t>(share * part));
   return weights;
 }
 

@@ -19,19 +19,22 @@ struct Phases {
   std::vector<std::int64_t> bytes;     // per phase, of its groups; ascending
 };
 
-// A phase must fill the NICs by itself: `bound_seconds` of the whole refit is the measure of what a
-// small one may take.
+// A phase must fill the links by itself: `bound_seconds` of the whole refit is the measure of what
+// a small one may take. There are `most` phases at most, or 4 if that is less.
 Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
-                  const RankResources& resources, double bound_seconds);
+                  const RankResources& resources, double bound_seconds, std::size_t most = 4);
 
-// `full` rounds of equal size, then `halvings` rounds each half the one before and one more of the
-// last size: what the last receipts still cause (relay, fan-out, unpack) is then short.
+// `full` rounds of equal size, then `tail` rounds each `taper_percent` of the one before and one
+// more of the last size: what the last receipts still cause (relay, fan-out, unpack) is then short.
+// A tail that halves is shortest where fan-out is quick; where a round's fan-out takes nearly as
+// long as its receipt, a gentler one hides more of it.
 struct RoundShape {
   std::int32_t full = 1;
-  std::int32_t halvings = 0;
+  std::int32_t tail = 0;
+  std::int32_t taper_percent = 50;
   bool operator==(const RoundShape&) const = default;
 
-  std::int32_t rounds() const { return halvings > 0 ? full + halvings + 1 : full; }
+  std::int32_t rounds() const { return tail > 0 ? full + tail + 1 : full; }
   // Share of each round, in 2^-32; sums to at most 2^32.
   std::vector<std::uint32_t> Weights() const;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/water_filling.h"
+#include "foundation/checked_arithmetic.h"
 
 namespace reshard {
 namespace {
@@ -326,6 +327,45 @@ std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Delive
                                               const RankResources& resources, double bound_seconds,
                                               const DomainAssignment* domains) {
   return SenderAssignment(demand, deliveries, resources, bound_seconds, domains).Run();
+}
+
+std::vector<std::vector<Piece>> Striped(const std::vector<std::vector<Piece>>& pieces,
+                                        std::int64_t stripes) {
+  std::vector<std::vector<Piece>> result;
+  for (const std::vector<Piece>& group : pieces) {
+    std::map<std::pair<bool, RankIndex>, std::int64_t> bytes;  // per kind and exit
+    for (const Piece& piece : group) bytes[{piece.star, piece.exit}] += piece.size();
+    std::map<std::pair<bool, RankIndex>, std::int64_t> at;
+    std::vector<std::pair<std::int64_t, Piece>> parts;  // with its stripe
+    for (Piece piece : group) {
+      const std::int64_t total = bytes[{piece.star, piece.exit}];
+      std::int64_t& position = at[{piece.star, piece.exit}];
+      const std::int64_t length =
+          std::max(kMinPieceBytes, CeilDivide(CeilDivide(total, stripes), kSplitAlignmentBytes) *
+                                       kSplitAlignmentBytes);
+      while (piece.size() > 0) {
+        const std::int64_t stripe = position / length;
+        std::int64_t taken = std::min(piece.size(), (stripe + 1) * length - position);
+        // Cuts are aligned in the class's stream; a ragged end stays with what is before it.
+        if (taken < piece.size()) {
+          taken = std::min(piece.size(),
+                           CeilDivide(taken, kSplitAlignmentBytes) * kSplitAlignmentBytes);
+        }
+        Piece part = piece;
+        part.end = piece.begin + taken;
+        parts.emplace_back(stripe, part);
+        piece.begin += taken;
+        position += taken;
+      }
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.second.star, a.first, a.second.exit) <
+             std::tie(b.second.star, b.first, b.second.exit);
+    });
+    std::vector<Piece>& line = result.emplace_back();
+    for (const auto& [stripe, part] : parts) line.push_back(part);
+  }
+  return result;
 }
 
 }  // namespace reshard

@@ -34,4 +34,10 @@ std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Delive
                                               const RankResources& resources, double bound_seconds,
                                               const DomainAssignment* domains = nullptr);
 
+// The same bytes in another order: what an exit sends of a group goes into `stripes` parts, and all
+// exits' first parts stand before all second ones. A head, which takes in a stretch of the line,
+// then hears from about `stripes` exits, and an exit sends to as many heads, at once.
+std::vector<std::vector<Piece>> Striped(const std::vector<std::vector<Piece>>& pieces,
+                                        std::int64_t stripes);
+
 }  // namespace reshard

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +14,15 @@ namespace reshard {
 namespace {
 
 constexpr std::int32_t kMaxFullRounds = 4096;
-constexpr std::int32_t kTailHalvings = 4;
-constexpr std::int32_t kMaxHalvings = 8;
-// From this many rounds on, the fewest that fit the staging are the best: a round more costs its
-// overhead, and a tail of a sixteenth of a round has nothing left to win.
+constexpr std::int32_t kTailRounds = 4;
+constexpr std::int32_t kMaxTailRounds = 12;
+constexpr std::int32_t kTaperStep = 10;
+constexpr std::int32_t kMaxTaper = 90;
+// From this many rounds on, the fewest that fit the staging are nearly the best: a round more costs
+// its overhead, and a tail of a sixteenth of a round has little left to win. In plans of so many
+// transfers nothing else is tried.
 constexpr std::int32_t kManyRounds = 16;
+constexpr std::size_t kManyTransfers = 2'000;
 
 // The most bytes that any rank sends or receives over the network in one round.
 std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
@@ -58,37 +63,39 @@ std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
 class ShapeSearch {
  public:
   ShapeSearch(const CostModel& cost_model, const Deliveries& deliveries, const Routes& routes,
-              const Phases& phases, std::int64_t peak_bytes, Plan& plan)
+              const Phases& phases, std::int64_t peak_bytes, double enough_seconds, Plan& plan)
       : cost_model_(cost_model),
         deliveries_(deliveries),
         routes_(routes),
         phases_(phases),
         links_(MakeTransferLinks(plan.job, routes, phases)),
         peak_bytes_(peak_bytes),
+        enough_seconds_(enough_seconds),
         plan_(plan) {}
 
-  Result<void> Run() {
-    Result<Shape> least = LeastRounds();
+  Result<ShapeChoice> Run() {
+    Result<ShapeChoice> least = LeastRounds();
     if (!least) return tl::unexpected(least.error());
     if (least->last.full >= kManyRounds) {
-      Lower(*least);
-      return {};
+      if (Result<bool> tried = Try(*least); !tried) return tl::unexpected(tried.error());
+      if (best_.seconds <= enough_seconds_ || plan_.transfers.size() > kManyTransfers) return best_;
+    } else if (Result<void> tried = TryOnePiece(*least); !tried) {
+      return tl::unexpected(tried.error());
     }
-    if (Result<void> tried = TryOnePiece(*least); !tried) return tried;
-    if (Result<void> tried = WalkFullRounds(*least); !tried) return tried;
-    if (Result<void> tried = WalkHalvings(); !tried) return tried;
+    if (Result<void> tried = WalkFullRounds(*least); !tried) return tl::unexpected(tried.error());
+    if (Result<void> tried = WalkTails(); !tried) return tl::unexpected(tried.error());
     Lower(best_);
-    return {};
+    return best_;
+  }
+
+  Result<std::optional<ShapeChoice>> Only(const ShapeChoice& shape) {
+    Result<bool> tried = Try(shape);
+    if (!tried) return tl::unexpected(tried.error());
+    return *tried ? std::optional(best_) : std::nullopt;
   }
 
  private:
-  // Rounds of the phases before the last one, together, and the shape of the last.
-  struct Shape {
-    std::int32_t before = 1;
-    RoundShape last;
-  };
-
-  LoweringSummary Lower(const Shape& shape) {
+  LoweringSummary Lower(const ShapeChoice& shape) {
     std::int64_t total = 0;
     for (std::size_t p = 0; p + 1 < phases_.bytes.size(); ++p) total += phases_.bytes[p];
     std::vector<RoundShape> shapes;
@@ -105,15 +112,15 @@ class ShapeSearch {
   // The fewest rounds whose chunks fit the staging and the chunk ceiling. A rank's staging is
   // a / f + b / s with f rounds of the last phase and s of those before: f + s is least for
   //   f = (a + sqrt(a b)) / staging,  s = (b + sqrt(a b)) / staging.
-  Result<Shape> LeastRounds() {
+  Result<ShapeChoice> LeastRounds() {
     const Options& options = plan_.job.options;
     const auto limit = static_cast<double>(std::max<std::int64_t>(1, options.staging_bytes));
-    const LoweringSummary probe = Lower({1, {1, kTailHalvings}});
+    const LoweringSummary probe = Lower({1, {1, kTailRounds}});
     const auto a = static_cast<double>(probe.last_phase_staging_bytes) * 2;  // of half its bytes
     const auto b = static_cast<double>(probe.earlier_staging_bytes);
-    Shape shape{std::max(1, static_cast<std::int32_t>(
-                                std::min(1e6, std::ceil((b + std::sqrt(a * b)) / limit)))),
-                {1, kTailHalvings}};
+    ShapeChoice shape{std::max(1, static_cast<std::int32_t>(
+                                      std::min(1e6, std::ceil((b + std::sqrt(a * b)) / limit)))),
+                      {1, kTailRounds}};
     double full = std::max(1.0, std::floor((a + std::sqrt(a * b)) / limit) - 1);
     const auto ratio = [](std::int64_t bytes, std::int64_t most) {
       return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, most));
@@ -156,20 +163,20 @@ class ShapeSearch {
   }
 
   // True if it is the best so far.
-  Result<bool> Try(const Shape& shape) {
+  Result<bool> Try(const ShapeChoice& shape) {
     Lower(shape);
     if (!Fits()) return false;
     Result<double> seconds = cost_model_.PredictSeconds(plan_);
     if (!seconds) return tl::unexpected(seconds.error());
-    if (tried_ && *seconds >= best_seconds_) return false;
+    if (tried_ && *seconds >= best_.seconds) return false;
     tried_ = true;
     best_ = shape;
-    best_seconds_ = *seconds;
+    best_.seconds = *seconds;
     return true;
   }
 
   // A job of microseconds is best sent as it is.
-  Result<void> TryOnePiece(const Shape& least) {
+  Result<void> TryOnePiece(const ShapeChoice& least) {
     Result<bool> tried = Try({1, {1, 0}});
     if (!tried) return tl::unexpected(tried.error());
     if (least.last.full > 1) return {};
@@ -178,23 +185,38 @@ class ShapeSearch {
     return {};
   }
 
-  Result<void> WalkFullRounds(const Shape& least) {
+  Result<void> WalkFullRounds(const ShapeChoice& least) {
     std::int32_t worse = 0;
     for (std::int32_t full = least.last.full; full <= kMaxFullRounds && worse < 2;
          full = std::max(full + 1, full * 3 / 2)) {
-      Result<bool> better = Try({least.before, {full, kTailHalvings}});
+      Result<bool> better = Try({least.before, {full, kTailRounds}});
       if (!better) return tl::unexpected(better.error());
       worse = *better ? 0 : worse + 1;
     }
     return {};
   }
 
-  Result<void> WalkHalvings() {
-    for (const std::int32_t step : {-1, +1}) {
+  // Longer and shorter tails, gentler and steeper ones, as long as it gets better.
+  Result<void> WalkTails() {
+    const auto longer = [](std::int32_t by) {
+      return [by](RoundShape& shape) { shape.tail += by; };
+    };
+    const auto gentler = [](std::int32_t by) {
+      return [by](RoundShape& shape) {
+        shape.taper_percent += by;
+        shape.tail += by > 0 ? 1 : -1;
+      };
+    };
+    const std::vector<std::function<void(RoundShape&)>> changes{
+        longer(-1), longer(+1), gentler(kTaperStep), gentler(-kTaperStep)};
+    for (const auto& change : changes) {
       while (true) {
-        Shape next = best_;
-        next.last.halvings += step;
-        if (next.last.halvings < 0 || next.last.halvings > kMaxHalvings) break;
+        ShapeChoice next = best_;
+        change(next.last);
+        if (next.last.tail < 0 || next.last.tail > kMaxTailRounds ||
+            next.last.taper_percent < kTaperStep || next.last.taper_percent > kMaxTaper) {
+          break;
+        }
         Result<bool> better = Try(next);
         if (!better) return tl::unexpected(better.error());
         if (!*better) break;
@@ -209,18 +231,28 @@ class ShapeSearch {
   const Phases& phases_;
   TransferLinks links_;
   std::int64_t peak_bytes_;
+  double enough_seconds_;
   Plan& plan_;
   bool tried_ = false;
-  Shape best_;
-  double best_seconds_ = 0;
+  ShapeChoice best_;
 };
 
 }  // namespace
 
-Result<void> SearchShapes(const CostModel& cost_model, const Deliveries& deliveries,
-                          const Routes& routes, const Phases& phases,
-                          std::int64_t peak_network_bytes, Plan& plan) {
-  return ShapeSearch(cost_model, deliveries, routes, phases, peak_network_bytes, plan).Run();
+Result<ShapeChoice> SearchShapes(const CostModel& cost_model, const Deliveries& deliveries,
+                                 const Routes& routes, const Phases& phases,
+                                 std::int64_t peak_network_bytes, double enough_seconds,
+                                 Plan& plan) {
+  return ShapeSearch(cost_model, deliveries, routes, phases, peak_network_bytes, enough_seconds,
+                     plan)
+      .Run();
+}
+
+Result<std::optional<ShapeChoice>> TryShape(const CostModel& cost_model,
+                                            const Deliveries& deliveries, const Routes& routes,
+                                            const Phases& phases, const ShapeChoice& shape,
+                                            Plan& plan) {
+  return ShapeSearch(cost_model, deliveries, routes, phases, 0, 0, plan).Only(shape);
 }
 
 }  // namespace reshard

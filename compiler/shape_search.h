@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "compiler/delivery_groups.h"
 #include "compiler/rounds.h"
@@ -11,11 +12,26 @@
 
 namespace reshard {
 
+// How the rounds of a plan are cut, and what the cost model says to it.
+struct ShapeChoice {
+  std::int32_t before = 1;  // rounds of the phases before the last one, together
+  RoundShape last;
+  double seconds = 0;  // predicted
+};
+
 // Lowers `routes` into `plan` with the shape of rounds that the cost model likes best.
-// `peak_network_bytes`: the most that any rank's NICs carry one way. Fails where no number of
+// `peak_network_bytes`: the most that any rank's NICs carry one way. Where staging asks for many
+// rounds, a prediction of at most `enough_seconds` is taken as it is. Fails where no number of
 // rounds fits options.stagingMiB or options.chunkMiB.
-Result<void> SearchShapes(const CostModel& cost_model, const Deliveries& deliveries,
-                          const Routes& routes, const Phases& phases,
-                          std::int64_t peak_network_bytes, Plan& plan);
+Result<ShapeChoice> SearchShapes(const CostModel& cost_model, const Deliveries& deliveries,
+                                 const Routes& routes, const Phases& phases,
+                                 std::int64_t peak_network_bytes, double enough_seconds,
+                                 Plan& plan);
+
+// The same with the shape given. None if it does not fit.
+Result<std::optional<ShapeChoice>> TryShape(const CostModel& cost_model,
+                                            const Deliveries& deliveries, const Routes& routes,
+                                            const Phases& phases, const ShapeChoice& shape,
+                                            Plan& plan);
 
 }  // namespace reshard

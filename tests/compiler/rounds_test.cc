@@ -18,15 +18,16 @@ namespace {
 
 using testing::ElementsAre;
 
-// Groups by receivers and bytes, all bytes of a group sent by the rank before the last straight to
-// its first receiver; every rank alone in its domain, with a NIC of 1 GB/s.
+// Groups by receivers and bytes, all bytes of a group sent by the last rank straight to its first
+// receiver; every rank alone in its domain, with a NIC of 1 GB/s, or all in one domain with NVLink
+// of 1 GB/s.
 class PhasesOf {
  public:
-  explicit PhasesOf(RankIndex ranks) : sender_(ranks - 1) {
+  explicit PhasesOf(RankIndex ranks, bool local = false) : sender_(ranks - 1), local_(local) {
     for (RankIndex r = 0; r < ranks; ++r) {
-      resources_.domain.push_back(r);
-      resources_.network_gbps.push_back(1);
-      resources_.nvlink_gbps.push_back(0);
+      resources_.domain.push_back(local ? 0 : r);
+      resources_.network_gbps.push_back(local ? 0 : 1);
+      resources_.nvlink_gbps.push_back(local ? 1 : 0);
     }
   }
   PhasesOf& Add(std::vector<RankIndex> receivers, std::int64_t bytes) {
@@ -36,14 +37,16 @@ class PhasesOf {
     DeliveryGroup& added = deliveries_.groups.emplace_back();
     for (const RankIndex r : receivers) added.domains.push_back({r, {r}});
     added.bytes = bytes;
+    added.local = local_;
     return *this;
   }
-  Phases Make(double bound_seconds) const {
-    return MakePhases(deliveries_, routes_, resources_, bound_seconds);
+  Phases Make(double bound_seconds, std::size_t most = 4) const {
+    return MakePhases(deliveries_, routes_, resources_, bound_seconds, most);
   }
 
  private:
   RankIndex sender_;
+  bool local_;
   RankResources resources_;
   Deliveries deliveries_;
   Routes routes_;
@@ -102,12 +105,37 @@ TEST(MakePhases, AreFewAscendingAndHoldAllBytes) {
   }
 }
 
+// 10 bytes at 1 GB/s take a third of the bound of 30 ns: too long for a phase of their own, over
+// NICs as over NVLink; of a bound of 3000 ns they are nothing. With one phase allowed there is one.
+TEST(MakePhases, APhaseOfItsOwnTakesNextToNoTime) {
+  for (const bool local : {false, true}) {
+    SCOPED_TRACE(local);
+    PhasesOf groups(4, local);
+    groups.Add({0, 1}, 1000).Add({1, 2}, 10);
+    EXPECT_EQ(groups.Make(30e-9).bytes.size(), 1U);
+    EXPECT_EQ(groups.Make(3000e-9).bytes.size(), 2U);
+    EXPECT_EQ(groups.Make(3000e-9, 1).bytes.size(), 1U);
+  }
+}
+
 // 2 full rounds and 2 halvings: shares 1 1 1/2 1/4 1/4 of three.
 TEST(RoundShape, TailHalves) {
   const RoundShape shape{2, 2};
   EXPECT_EQ(shape.rounds(), 5);
   const std::uint32_t third = 4294967295U / 3;
   EXPECT_THAT(shape.Weights(), ElementsAre(third, third, third / 2, third / 4, third / 4));
+}
+
+// One full round, then 80 % of the one before, twice, and once more: 1 0.8 0.64 0.64 of 3.08.
+TEST(RoundShape, TailTapersGently) {
+  const RoundShape shape{1, 2, 80};
+  EXPECT_EQ(shape.rounds(), 4);
+  const std::vector<std::uint32_t> weights = shape.Weights();
+  const std::vector<double> parts{1, 0.8, 0.64, 0.64};
+  ASSERT_EQ(weights.size(), parts.size());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    EXPECT_NEAR(weights[k], parts[k] / 3.08 * 4294967295.0, 1);
+  }
 }
 
 TEST(RoundShape, WithoutHalvingsAllRoundsAreEqual) {

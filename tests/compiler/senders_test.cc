@@ -193,5 +193,58 @@ TEST(AssignSenders, PiecesAreEveryByteOnceFromAHolderOverAWorkingNic) {
   }
 }
 
+// 4 exits with 1 MiB each, in two stripes: halves of all, then the other halves of all.
+TEST(Striped, FirstPartsOfAllStandBeforeSecondParts) {
+  constexpr std::int64_t kMebibyte = 1 << 20;
+  std::vector<Piece> line;
+  for (RankIndex r = 0; r < 4; ++r) line.push_back({0, r * kMebibyte, (r + 1) * kMebibyte, r, r});
+  const std::vector<Piece> striped = Striped({line}, 2)[0];
+  ASSERT_EQ(striped.size(), 8U);
+  for (std::size_t i = 0; i < striped.size(); ++i) {
+    EXPECT_EQ(striped[i].exit, static_cast<RankIndex>(i % 4));
+    EXPECT_EQ(striped[i].begin,
+              static_cast<std::int64_t>(i % 4) * kMebibyte + (i < 4 ? 0 : kMebibyte / 2));
+    EXPECT_EQ(striped[i].size(), kMebibyte / 2);
+  }
+}
+
+// Whatever the stripes: every byte of every exit, holder and kind as before; star pieces last.
+TEST(Striped, MovesNothingElsewhere) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomJobLimits limits;
+    limits.long_tensors = 70;
+    limits.long_factor = 100'000;
+    const RandomJob random = MakeRandomJob(seed, limits);
+    const Stages stages = MakeStages(random.job, random.cluster);
+    const auto striped = Striped(stages.pieces, 1 + static_cast<std::int64_t>(seed % 5));
+    // Joined where they touch, pieces of equal class, holder, exit and kind are the same.
+    const auto joined = [](std::vector<Piece> pieces) {
+      const auto key = [](const Piece& p) {
+        return std::tuple(p.demand_class, p.begin, p.holder, p.exit, p.star);
+      };
+      std::ranges::sort(pieces, {}, key);
+      std::vector<Piece> result;
+      for (const Piece& piece : pieces) {
+        if (!result.empty() && result.back().demand_class == piece.demand_class &&
+            result.back().end == piece.begin && result.back().exit == piece.exit &&
+            result.back().holder == piece.holder && result.back().star == piece.star) {
+          result.back().end = piece.end;
+        } else {
+          result.push_back(piece);
+        }
+      }
+      std::vector<decltype(std::tuple_cat(key(result[0]), std::tuple(std::int64_t{})))> keys;
+      for (const Piece& p : result) keys.push_back(std::tuple_cat(key(p), std::tuple(p.end)));
+      return keys;
+    };
+    ASSERT_EQ(striped.size(), stages.pieces.size());
+    for (std::size_t g = 0; g < striped.size(); ++g) {
+      EXPECT_EQ(joined(striped[g]), joined(stages.pieces[g]));
+      EXPECT_TRUE(std::ranges::is_sorted(striped[g], {}, &Piece::star));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace reshard

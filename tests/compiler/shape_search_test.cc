@@ -51,8 +51,8 @@ class ShapeSearchTest : public ::testing::Test {
     phases_ = {{0}, {bytes}};
     peak_ = bytes;
   }
-  Result<void> Search(const CostModel& cost_model) {
-    return SearchShapes(cost_model, deliveries_, routes_, phases_, peak_, plan_);
+  Result<ShapeChoice> Search(const CostModel& cost_model, double enough_seconds = 0) {
+    return SearchShapes(cost_model, deliveries_, routes_, phases_, peak_, enough_seconds, plan_);
   }
 
   Plan plan_;
@@ -84,7 +84,33 @@ TEST_F(ShapeSearchTest, StagingIsKeptWithAsFewRoundsAsItTakes) {
   EXPECT_LE(StagingBytesMax(plan_), 2 * kMB);
   EXPECT_GE(plan_.round_count, 100);
   EXPECT_LE(plan_.round_count, 112);
-  EXPECT_EQ(cost_model.asked(), 0) << "with so many rounds the fewest are the best, unasked";
+}
+
+// With so many rounds the fewest are taken if they are good enough, and asked for once.
+TEST_F(ShapeSearchTest, WhatIsEnoughIsTakenAsItIs) {
+  MakeRefit(100 * kMB);
+  plan_.job.options.staging_bytes = 2 * kMB;
+  const OneSidedCostModel cost_model(false);
+  const Result<ShapeChoice> found = Search(cost_model, 1e9);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(cost_model.asked(), 1);
+  EXPECT_LE(plan_.round_count, 112);
+  EXPECT_EQ(found->seconds, static_cast<double>(StagingBytesMax(plan_)));
+}
+
+// A shape given is tried as it is, and refused where its chunks do not fit.
+TEST_F(ShapeSearchTest, OneShape) {
+  MakeRefit(100 * kMB);
+  const OneSidedCostModel cost_model(true);
+  const auto tried = [&](std::int32_t full) {
+    return TryShape(cost_model, deliveries_, routes_, phases_, {1, {full, 2, 70}}, plan_).value();
+  };
+  ASSERT_TRUE(tried(10));
+  EXPECT_EQ(plan_.round_count, 13);
+  EXPECT_EQ(tried(10)->seconds, 13);
+  plan_.job.options.staging_bytes = 2 * kMB;
+  EXPECT_FALSE(tried(10));
+  EXPECT_TRUE(tried(200));
 }
 
 TEST_F(ShapeSearchTest, ChunksStayBelowTheirCeiling) {
@@ -100,7 +126,7 @@ TEST_F(ShapeSearchTest, ChunksStayBelowTheirCeiling) {
 TEST_F(ShapeSearchTest, StagingThatNoRoundsFitIsAnError) {
   MakeRefit(100'000 * kMB);
   plan_.job.options.staging_bytes = kMB;
-  const Result<void> found = Search(OneSidedCostModel(true));
+  const Result<ShapeChoice> found = Search(OneSidedCostModel(true));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().place, "options.stagingMiB");
 }
