@@ -10,6 +10,7 @@ packages=(
   libpugixml-dev libyaml-cpp-dev             # topology files of other tools
   libboost-dev                               # 1.74: libsimgrid-dev and libboost1.81-dev exclude each other
   coinor-libclp-dev                          # the small linear programs of the planner
+  libopenmpi-dev openmpi-bin                 # replay between processes
   libgraphviz-dev graphviz                   # drawings
   libgtest-dev libgmock-dev libbenchmark-dev # tests
   libsimgrid-dev                             # a test oracle

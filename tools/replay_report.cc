@@ -1,0 +1,48 @@
+#include "tools/replay_report.h"
+
+#include <utility>
+
+#include "schedules/number_text.h"
+#include "tools/amounts.h"
+#include "tools/json_output.h"
+#include "tools/text_table.h"
+
+namespace reshard {
+
+std::string TableText(const ReplayReport& report, const PlanSummary& summary) {
+  TextTable table({{"refit", Alignment::kRight},
+                   {"bytes", Alignment::kRight},
+                   {"time", Alignment::kRight},
+                   {"rate", Alignment::kRight},
+                   {"content", Alignment::kLeft}});
+  for (const RefitRow& row : report.rows) {
+    const bool is_timed = row.seconds > 0;
+    table.AddRow({std::to_string(row.refit), BytesText(summary.bytes),
+                  is_timed ? SecondsText(row.seconds) : "-",
+                  is_timed ? RateText(static_cast<double>(summary.bytes) / row.seconds / 1e9) : "-",
+                  row.verdict});
+  }
+  return table.Text();
+}
+
+std::string JsonText(const ReplayReport& report, const PlanSummary& summary,
+                     const std::string& backend, std::size_t ranks) {
+  JsonValue::Array refits;
+  for (const RefitRow& row : report.rows) {
+    refits.emplace_back(JsonValue::Object{{"refit", row.refit},
+                                          {"bytes", summary.bytes},
+                                          {"seconds", row.seconds},
+                                          {"verdict", row.verdict}});
+  }
+  JsonValue::Object fields;
+  fields.emplace_back("backend", backend);
+  fields.emplace_back("ranks", ranks);
+  fields.emplace_back("bytes", summary.bytes);
+  fields.emplace_back("rounds", summary.rounds);
+  fields.emplace_back("stagingBytesMax", summary.staging_bytes_max);
+  fields.emplace_back("digest", summary.digest);
+  fields.emplace_back("refits", std::move(refits));
+  return JsonReport(fields);
+}
+
+}  // namespace reshard
