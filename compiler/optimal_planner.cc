@@ -9,6 +9,7 @@
 #include "compiler/bounds.h"
 #include "compiler/delivery_groups.h"
 #include "compiler/domain_assignment.h"
+#include "compiler/egress_assignment.h"
 #include "compiler/rank_resources.h"
 #include "compiler/rounds.h"
 #include "compiler/routes.h"
@@ -136,32 +137,46 @@ class ReachabilityCheck {
   const RankResources& resources_;
 };
 
-// The same senders in more or fewer stripes, the same groups in several phases or in one: which is
-// better depends on how many channels a NIC needs, how irregular the traffic is and how long the
-// job. The cost model says. All variants but the first are tried only where that is not near the
-// bound, with its shape of rounds; the best of them gets a shape of its own.
+// What each domain sends, and who in it.
+struct Sending {
+  const DomainAssignment* domains = nullptr;
+  std::vector<std::vector<Piece>> pieces;
+};
+
+// The same senders in more or fewer stripes, the same groups in several phases or in one, NICs
+// level rank by rank or domain by domain: which is better depends on how many channels a NIC needs,
+// how irregular the traffic is and how long the job. The cost model says. All variants but the
+// first are tried only where that is not near the bound, with its shape of rounds; the best of them
+// gets a shape of its own.
 class VariantSearch {
  public:
   VariantSearch(const CostModel& cost_model, const Deliveries& deliveries,
-                const std::vector<std::vector<Piece>>& pieces, const RankResources& resources,
-                double bound_seconds, const DomainAssignment* domains, Plan& plan)
+                const RankResources& resources, double bound_seconds,
+                const DomainAssignment* domains, Plan& plan)
       : cost_model_(cost_model),
         deliveries_(deliveries),
-        pieces_(pieces),
         resources_(resources),
         bound_seconds_(bound_seconds),
         domains_(domains),
         plan_(plan) {}
 
   Result<void> Run() {
-    const Variant first{1, kMostPhases};
+    AddSending(domains_);
+    const Variant first{1, kMostPhases, 0};
     if (Result<void> searched = Search(first); !searched) return searched;
     if (!IsEnough() && best_.transfers.size() <= kMostTransfers) {
       Variant next = first;
-      for (std::int64_t stripes = 2; stripes <= kMostStripes; stripes *= 2) {
-        if (Result<void> tried = Try({stripes, next.phases}, next); !tried) return tried;
+      if (domains_ == nullptr) {
+        egress_ = AssignEgress(deliveries_, plan_.demand, resources_);
+        AddSending(&egress_);
+        if (Result<void> tried = Try({1, kMostPhases, 1}, next); !tried) return tried;
       }
-      if (Result<void> tried = Try({next.stripes, 1}, next); !tried) return tried;
+      for (std::int64_t stripes = 2; stripes <= kMostStripes; stripes *= 2) {
+        if (Result<void> tried = Try({stripes, kMostPhases, next.sending}, next); !tried) {
+          return tried;
+        }
+      }
+      if (Result<void> tried = Try({next.stripes, 1, next.sending}, next); !tried) return tried;
       if (next != first && !IsEnough()) {
         if (Result<void> searched = Search(next); !searched) return searched;
       }
@@ -174,12 +189,19 @@ class VariantSearch {
   struct Variant {
     std::int64_t stripes = 1;
     std::size_t phases = 1;
+    std::size_t sending = 0;
     bool operator==(const Variant&) const = default;
   };
 
+  void AddSending(const DomainAssignment* domains) {
+    sendings_.push_back(
+        {domains, AssignSenders(plan_.demand, deliveries_, resources_, bound_seconds_, domains)});
+  }
+
   Routes RoutesOf(const Variant& variant) const {
-    return MakeRoutes(deliveries_, Striped(pieces_, variant.stripes), resources_, bound_seconds_,
-                      domains_);
+    const Sending& sending = sendings_[variant.sending];
+    return MakeRoutes(deliveries_, Striped(sending.pieces, variant.stripes), resources_,
+                      bound_seconds_, sending.domains);
   }
 
   Result<void> Search(const Variant& variant) {
@@ -219,10 +241,11 @@ class VariantSearch {
 
   const CostModel& cost_model_;
   const Deliveries& deliveries_;
-  const std::vector<std::vector<Piece>>& pieces_;
   const RankResources& resources_;
   double bound_seconds_;
   const DomainAssignment* domains_;
+  DomainAssignment egress_;
+  std::vector<Sending> sendings_;
   Plan& plan_;
   bool kept_ = false;
   ShapeChoice choice_;
@@ -243,8 +266,7 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
   const double bound = LowerBound(plan.job, plan.demand, job.cluster, *resources,
                                   domains ? &domains->weights : nullptr)
                            .seconds;
-  const auto pieces = AssignSenders(plan.demand, deliveries, *resources, bound, assignment);
-  return VariantSearch(cost_model, deliveries, pieces, *resources, bound, assignment, plan).Run();
+  return VariantSearch(cost_model, deliveries, *resources, bound, assignment, plan).Run();
 }
 
 }  // namespace reshard
