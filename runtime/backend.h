@@ -14,6 +14,7 @@
 
 #include "foundation/error.h"
 #include "runtime/lowering.h"
+#include "schedules/replay_record.h"
 
 namespace reshard {
 
@@ -45,6 +46,15 @@ class Backend {
   // allocates no device memory. `job_digest` tells ranks apart that loaded plans of different jobs.
   virtual Result<void> Prepare(LoweredRank lowered, std::vector<std::byte*> bases,
                                const std::string& job_digest) = 0;
+
+  // Opt-in, after Prepare: from the next replay on the backend keeps when each step ran. A backend
+  // that cannot says so.
+  virtual Result<void> RecordSteps() {
+    return InputError("backend", "it keeps no times of steps", "replay without them");
+  }
+  // Steps of the last replay that is done, in the order of their ends, on a clock that all ranks of
+  // the process share; empty unless they are kept.
+  virtual std::vector<StepTime> StepTimes() const { return {}; }
 
   // Begins the replay of `version` and returns at once.
   virtual Result<void> Start(std::uint64_t version) = 0;

@@ -64,6 +64,15 @@ class Engine {
   // the caller's and must stay in place. Allowed once.
   Result<void> Bind(std::span<const NamedBuffer> source, std::span<const NamedBuffer> destination);
 
+  // Opt-in, after Bind: from the next replay on, when each step ran can be asked for. Costs two
+  // readings of a clock a step.
+  Result<void> RecordSteps() { return backend_->RecordSteps(); }
+  // Of the last replay, once it is installed; see Backend::StepTimes.
+  std::vector<StepTime> StepTimes() const {
+    return state_.phase == EnginePhase::kInstalled ? backend_->StepTimes()
+                                                   : std::vector<StepTime>();
+  }
+
   // Begins to install `version`: the source parameters as they are now. All ranks replay the same
   // version. Until WaitFor has returned nobody may touch the bound memory.
   Result<void> Replay(std::uint64_t version);

@@ -45,6 +45,13 @@ class HostBackend final : public Backend {
     return joined;
   }
 
+  Result<void> RecordSteps() override {
+    exchange_->RecordSteps(rank_);
+    return {};
+  }
+
+  std::vector<StepTime> StepTimes() const override { return exchange_->StepTimes(rank_); }
+
   Result<void> Start(std::uint64_t version) override { return exchange_->Start(rank_, version); }
 
   Result<ReplayProgress> WaitFor(std::chrono::nanoseconds timeout) override {

@@ -44,8 +44,16 @@ struct RankState {
   std::vector<std::byte*> bases;
   LaneProgress progress;
   std::set<OpenOperation> open;  // operations of the running exchange step
-  int executing = 0;             // pieces of work on its memory that run right now
+  bool records_steps = false;
+  std::array<std::int64_t, kLaneCount> step_start_ns = {};  // of the step that runs
+  std::vector<StepTime> steps;                              // of this replay, or else the last
+  int executing = 0;  // pieces of work on its memory that run right now
 };
+
+std::int64_t NowNanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
 
 const char* LaneName(Lane lane) {
   switch (lane) {
@@ -107,6 +115,16 @@ class SharedMemoryExchange final : public HostExchange {
     return {};
   }
 
+  void RecordSteps(RankIndex rank) override {
+    const std::lock_guard lock(mutex_);
+    At(rank).records_steps = true;
+  }
+
+  std::vector<StepTime> StepTimes(RankIndex rank) const override {
+    const std::lock_guard lock(mutex_);
+    return ranks_[static_cast<std::size_t>(rank)].steps;
+  }
+
   Result<void> Start(RankIndex rank, std::uint64_t version) override {
     const std::lock_guard lock(mutex_);
     RankState& state = At(rank);
@@ -117,6 +135,7 @@ class SharedMemoryExchange final : public HostExchange {
     state.progress =
         LaneProgress(state.lowered.waits, static_cast<RoundIndex>(state.lowered.rounds.size()));
     state.running = true;
+    state.steps.clear();
     Advance(rank);
     work_added_.notify_all();
     changed_.notify_all();
@@ -223,7 +242,7 @@ class SharedMemoryExchange final : public HostExchange {
       CloseOperation(work.rank, {work.peer, true});
       CloseOperation(work.peer, {work.rank, false});
     } else if (At(work.rank).running) {
-      At(work.rank).progress.End(work.lane);
+      EndStep(work.rank, work.lane);
       Advance(work.rank);
     }
     changed_.notify_all();
@@ -232,8 +251,18 @@ class SharedMemoryExchange final : public HostExchange {
   void CloseOperation(RankIndex rank, OpenOperation operation) {
     RankState& state = At(rank);
     if (!state.running || state.open.erase(operation) == 0 || !state.open.empty()) return;
-    state.progress.End(Lane::kExchange);
+    EndStep(rank, Lane::kExchange);
     Advance(rank);
+  }
+
+  void EndStep(RankIndex rank, Lane lane) {
+    RankState& state = At(rank);
+    if (state.records_steps) {
+      state.steps.push_back({rank, lane, state.progress.CurrentStep(lane),
+                             state.step_start_ns[static_cast<std::size_t>(lane)],
+                             NowNanoseconds()});
+    }
+    state.progress.End(lane);
   }
 
   // Starts every step of `rank` that may start. Steps with nothing to do end at once, which may let
@@ -246,6 +275,9 @@ class SharedMemoryExchange final : public HostExchange {
         while (state.running && !state.failure && state.progress.CanBegin(lane)) {
           const RoundIndex step = state.progress.Begin(lane);
           moved = true;
+          if (state.records_steps) {
+            state.step_start_ns[static_cast<std::size_t>(lane)] = NowNanoseconds();
+          }
           if (!BeginStep(rank, lane, step)) state.progress.End(lane);
         }
       }

@@ -38,6 +38,8 @@ class HostExchange {
   // As in Backend, for rank `rank`. All may be called from any thread.
   virtual Result<void> Join(RankIndex rank, LoweredRank lowered, std::vector<std::byte*> bases,
                             const std::string& job_digest) = 0;
+  virtual void RecordSteps(RankIndex rank) = 0;
+  virtual std::vector<StepTime> StepTimes(RankIndex rank) const = 0;
   virtual Result<void> Start(RankIndex rank, std::uint64_t version) = 0;
   virtual Result<ReplayProgress> WaitFor(RankIndex rank, std::chrono::nanoseconds timeout) = 0;
   virtual ReplayStatus Status(RankIndex rank) const = 0;

@@ -1,6 +1,7 @@
 #include "runtime/trial_replay.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,6 +62,31 @@ Result<double> TrialReplay::Replay(std::uint64_t refit, std::chrono::nanoseconds
   }
   if (failure) return tl::unexpected(*failure);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Result<void> TrialReplay::RecordSteps() {
+  for (Engine& engine : engines_) {
+    if (Result<void> fine = engine.RecordSteps(); !fine) return fine;
+  }
+  return {};
+}
+
+std::vector<StepTime> TrialReplay::StepTimes() const {
+  std::vector<StepTime> steps;
+  for (const Engine& engine : engines_) {
+    if (engine.state().phase != EnginePhase::kInstalled) return {};
+    const std::vector<StepTime> own = engine.StepTimes();
+    steps.insert(steps.end(), own.begin(), own.end());
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepTime& a, const StepTime& b) { return a.end_ns < b.end_ns; });
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const StepTime& step : steps) first = std::min(first, step.start_ns);
+  for (StepTime& step : steps) {
+    step.start_ns -= first;
+    step.end_ns -= first;
+  }
+  return steps;
 }
 
 Result<void> TrialReplay::Check(std::uint64_t refit) const {

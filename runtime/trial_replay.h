@@ -29,6 +29,11 @@ class TrialReplay {
   // Replays once on all ranks, as version `refit`; seconds from the first start to the last end.
   // The error is that of the lowest rank that failed.
   Result<double> Replay(std::uint64_t refit, std::chrono::nanoseconds deadline);
+  // Opt-in: from the next replay on StepTimes() tells when each step ran.
+  Result<void> RecordSteps();
+  // Of the last replay, if all ranks have installed it: in the order of their ends, from the start
+  // of the first step.
+  std::vector<StepTime> StepTimes() const;
   // TrialMemory::Check on every rank.
   Result<void> Check(std::uint64_t refit) const;
 

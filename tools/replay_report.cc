@@ -22,7 +22,10 @@ std::string TableText(const ReplayReport& report, const PlanSummary& summary) {
                   is_timed ? RateText(static_cast<double>(summary.bytes) / row.seconds / 1e9) : "-",
                   row.verdict});
   }
-  return table.Text();
+  if (!report.trace) return table.Text();
+  TextTable files({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
+  AppendRows(*report.trace, files);
+  return table.Text() + "\n" + files.Text();
 }
 
 std::string JsonText(const ReplayReport& report, const PlanSummary& summary,
@@ -42,6 +45,7 @@ std::string JsonText(const ReplayReport& report, const PlanSummary& summary,
   fields.emplace_back("stagingBytesMax", summary.staging_bytes_max);
   fields.emplace_back("digest", summary.digest);
   fields.emplace_back("refits", std::move(refits));
+  if (report.trace) AppendFields(*report.trace, fields);
   return JsonReport(fields);
 }
 

@@ -9,6 +9,7 @@
 
 #include "foundation/error.h"
 #include "tools/plan_summary.h"
+#include "tools/trace_file.h"
 
 namespace reshard {
 
@@ -20,7 +21,8 @@ struct RefitRow {
 
 struct ReplayReport {
   std::vector<RefitRow> rows;
-  std::optional<Error> failure;  // of the last row
+  std::optional<WrittenTrace> trace;  // of the last row
+  std::optional<Error> failure;       // of the last row
 };
 
 std::string TableText(const ReplayReport& report, const PlanSummary& summary);

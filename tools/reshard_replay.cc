@@ -15,10 +15,12 @@
 #include "runtime/trial_replay.h"
 #include "tools/amounts.h"
 #include "tools/command_line.h"
+#include "tools/output_file.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
 #include "tools/replay_report.h"
+#include "tools/trace_file.h"
 
 namespace reshard {
 namespace {
@@ -40,6 +42,7 @@ struct Arguments {
   std::string backend = "host";
   std::optional<std::int64_t> refits = 1;
   std::optional<std::int64_t> deadline_seconds = kDeadlineSeconds;
+  std::string trace;
   bool check = false;
   bool json = false;
 };
@@ -53,6 +56,9 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddOption("--refits", "N", arguments.refits, "how often to replay (1)");
   command_line.AddOption("--deadline", "SECONDS", arguments.deadline_seconds,
                          "how long one refit may take (1800)");
+  command_line.AddOption("--trace", "FILE", arguments.trace,
+                         "write when each step of the last refit ran, for Perfetto and "
+                         "reshard-simulate --overlay");
   command_line.AddFlag("--check", arguments.check,
                        "check every byte of every parameter after each refit");
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the table");
@@ -110,7 +116,24 @@ Result<ReplayReport> ReplayInThisProcess(const Plan& plan, const Arguments& argu
   progress.Begin("preparing the ranks");
   Result<TrialReplay> trial = TrialReplay::Make(plan, {});
   if (!trial) return tl::unexpected(trial.error());
-  return Replay(*trial, arguments, progress);
+  if (arguments.trace.empty()) return Replay(*trial, arguments, progress);
+  if (Result<void> kept = trial->RecordSteps(); !kept) return tl::unexpected(kept.error());
+  ReplayReport report = Replay(*trial, arguments, progress);
+  if (report.failure) return report;
+  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, trial->StepTimes());
+  if (!trace) return tl::unexpected(trace.error());
+  report.trace = *std::move(trace);
+  return report;
+}
+
+// Says before the work begins what would keep the trace from being written.
+Result<void> CheckTrace(const Arguments& arguments) {
+  if (arguments.trace.empty()) return {};
+  if (arguments.backend != "host") {
+    return UsageError("--trace: the backend " + arguments.backend + " keeps no times of steps",
+                      "use --backend host");
+  }
+  return CheckOutputPath(arguments.trace, arguments.plan);
 }
 
 Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
@@ -135,6 +158,7 @@ Result<void> Run(int argc, char** argv) {
   if (!wanted) return tl::unexpected(wanted.error());
   if (!*wanted) return {};
 
+  if (Result<void> fine = CheckTrace(arguments); !fine) return fine;
   std::optional<MpiWorld> world;
   if (arguments.backend == "mpi") {
     const Result<MpiWorld> started = MpiWorld::Start();

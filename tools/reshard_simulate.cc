@@ -15,7 +15,9 @@
 #include "simulator/commit_time.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"
+#include "simulator/record_replay.h"
 #include "simulator/simulate.h"
+#include "simulator/trace_reader.h"
 #include "tools/amounts.h"
 #include "tools/command_line.h"
 #include "tools/json_output.h"
@@ -23,6 +25,8 @@
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
 #include "tools/progress.h"
+#include "tools/replay_overlay.h"
+#include "tools/report_file.h"
 #include "tools/resource_summary.h"
 #include "tools/scenarios.h"
 #include "tools/stopwatch.h"
@@ -44,6 +48,8 @@ struct Arguments {
   std::string input;
   std::string constants;
   std::string trace;
+  std::string report;
+  std::string overlay;
   ScenarioRequest scenarios;
   bool json = false;
 };
@@ -55,6 +61,10 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
                          "how NCCL and copy kernels behave, instead of what is built in");
   command_line.AddOption("--trace", "FILE", arguments.trace,
                          "write what happens when, for Perfetto or chrome://tracing");
+  command_line.AddOption("--report", "FILE", arguments.report,
+                         "write a page (HTML) with tables and pictures");
+  command_line.AddOption("--overlay", "MEASURED", arguments.overlay,
+                         "show a trace of reshard-replay beside the prediction");
   AddScenarioOptions(command_line, arguments.scenarios);
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
   return command_line.Parse(argc, argv);
@@ -86,29 +96,69 @@ Result<Subject> CompileJob(const std::string& path, const Constants& constants,
   return Subject{std::move(compiled->plan), compiled->report.verified, std::move(job->cluster)};
 }
 
-// What was written beside the tables.
+// What was written or read beside the tables.
 struct Files {
   std::optional<WrittenTrace> trace;
+  std::optional<WrittenReport> report;
+  std::optional<ReplayOverlay> overlay;  // read, not written
 };
 
 // Says before the work begins what would keep a file from being written.
 Result<void> CheckFiles(const Arguments& arguments) {
-  for (const std::string& path : {arguments.trace}) {
+  for (const std::string& path : {arguments.trace, arguments.report}) {
     if (path.empty()) continue;
     if (Result<void> fine = CheckOutputPath(path, arguments.input); !fine) return fine;
   }
   return CheckScenarioRequest(arguments.scenarios, arguments.input);
 }
 
+Result<ReplayOverlay> ReadOverlay(const std::string& path, const Subject& subject,
+                                  const Constants& constants) {
+  const Result<TraceSteps> measured = ReadTrace(path);
+  if (!measured) return tl::unexpected(measured.error());
+  const Result<ReplayRecord> predicted = RecordReplay(subject.plan, subject.cluster, constants);
+  if (!predicted) return tl::unexpected(predicted.error());
+  return MakeOverlay(subject.plan, predicted->steps, *measured, path);
+}
+
+// What the tables say, once more as a page.
+Result<WrittenReport> WriteReportPage(const Arguments& arguments, const Subject& subject,
+                                      const Constants& constants, const SimulationResult& result,
+                                      const PlanSummary& summary, double commit_seconds,
+                                      const Files& files) {
+  ReportInput input{arguments.input, subject.plan, subject.cluster, constants,
+                    result,          summary,      commit_seconds,  {}};
+  if (files.overlay) {
+    for (OverlayTable& part : OverlayTables(*files.overlay, subject.plan)) {
+      input.more.push_back({"overlay", std::move(part.title), "", "", std::move(part.table), ""});
+    }
+  }
+  return WriteReport(arguments.report, input);
+}
+
 Result<Files> WriteFiles(const Arguments& arguments, const Subject& subject,
-                         const Constants& constants, Progress& progress) {
+                         const Constants& constants, const SimulationResult& result,
+                         const PlanSummary& summary, double commit_seconds, Progress& progress) {
   Files files;
+  if (!arguments.overlay.empty()) {
+    progress.Begin("reading what was measured");
+    Result<ReplayOverlay> overlay = ReadOverlay(arguments.overlay, subject, constants);
+    if (!overlay) return tl::unexpected(overlay.error());
+    files.overlay = *std::move(overlay);
+  }
   if (!arguments.trace.empty()) {
     progress.Begin("writing the trace");
     Result<WrittenTrace> trace =
         WriteTrace(arguments.trace, subject.plan, subject.cluster, constants);
     if (!trace) return tl::unexpected(trace.error());
     files.trace = *std::move(trace);
+  }
+  if (!arguments.report.empty()) {
+    progress.Begin("writing the report");
+    Result<WrittenReport> report =
+        WriteReportPage(arguments, subject, constants, result, summary, commit_seconds, files);
+    if (!report) return tl::unexpected(report.error());
+    files.report = *std::move(report);
   }
   return files;
 }
@@ -143,6 +193,8 @@ void PrintJson(const PlanSummary& summary, const SimulationResult& result, doubl
   }
   fields.emplace_back("resources", std::move(resources));
   if (files.trace) AppendFields(*files.trace, fields);
+  if (files.report) AppendFields(*files.report, fields);
+  if (files.overlay) AppendFields(*files.overlay, fields);
   AppendFields(scenarios, fields);
   Print(JsonReport(fields));
 }
@@ -161,6 +213,7 @@ void PrintTables(const PlanSummary& summary, const SimulationResult& result, dou
   table.AddRow({"last unpack", SecondsText(latest.unpack_end_seconds)});
   table.AddRow({"commit", SecondsText(commit_seconds) + " more, after the refit"});
   if (files.trace) AppendRows(*files.trace, table);
+  if (files.report) AppendRows(*files.report, table);
   table.AddRow({"spent", SecondsText(simulate_seconds)});
 
   const TextTable resources = ResourceTable(ResourceKinds(result.resources));
@@ -196,7 +249,8 @@ Result<void> Run(int argc, char** argv) {
   if (!summary) return tl::unexpected(summary.error());
   const double commit_seconds =
       PredictCommitSeconds(subject->plan.job, subject->cluster, *constants);
-  const Result<Files> files = WriteFiles(arguments, *subject, *constants, progress);
+  const Result<Files> files =
+      WriteFiles(arguments, *subject, *constants, *result, *summary, commit_seconds, progress);
   if (!files) return tl::unexpected(files.error());
   const Result<Scenarios> scenarios =
       RunScenarios(arguments.scenarios, subject->plan, *constants, progress);
@@ -207,6 +261,7 @@ Result<void> Run(int argc, char** argv) {
               *files, *scenarios);
   } else {
     PrintTables(*summary, *result, commit_seconds, simulate_seconds, *files);
+    if (files->overlay) Print(OverlayText(*files->overlay, subject->plan));
     Print(ScenariosText(*scenarios, UnchangedScenario(subject->plan, result->seconds)));
   }
   return {};

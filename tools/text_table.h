@@ -21,6 +21,8 @@ class TextTable {
   // Missing cells are empty; there are never more cells than columns.
   void AddRow(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
+  const std::vector<TableColumn>& columns() const { return columns_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
 
   // One line a row, two blanks between columns, none at the end of a line.
   std::string Text() const;

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/schedules/small_plan.h"
 
@@ -19,6 +23,42 @@ TEST(TrialReplayTest, CountsParametersAndStaging) {
   // Staging: rank 0 2 x 80, rank 1 2 x 32, rank 2 2 x 64, rank 3 up to 64 + 2 x 16, rank 4 2 x 16.
   const Plan plan = SmallPlan();
   EXPECT_EQ(*TrialReplay::BytesNeeded(plan), *TrialBytes(plan.job) + 160 + 64 + 128 + 96 + 32);
+}
+
+// Rank 0 packs and sends in rounds 0 to 3; rank 2 receives in these, sends on in rounds 1 to 4 and
+// unpacks what arrives.
+TEST(TrialReplayTest, TellsWhenEachStepRan) {
+  const Plan plan = SmallPlan();
+  TrialReplay trial = *TrialReplay::Make(plan, {});
+  trial.Fill(1);
+  ASSERT_TRUE(trial.Replay(1, 10s));
+  EXPECT_TRUE(trial.StepTimes().empty());  // only where it was asked for
+  ASSERT_TRUE(trial.RecordSteps());
+  for (std::uint64_t refit = 2; refit <= 3; ++refit) {  // the second one counts anew
+    trial.Fill(refit);
+    ASSERT_TRUE(trial.Replay(refit, 10s));
+    const std::vector<StepTime> steps = trial.StepTimes();
+    std::map<std::pair<RankIndex, Lane>, std::vector<StepTime>> lanes;
+    std::int64_t first = steps.front().start_ns;
+    for (const StepTime& step : steps) {
+      EXPECT_LE(step.start_ns, step.end_ns);
+      first = std::min(first, step.start_ns);
+      std::vector<StepTime>& lane = lanes[{step.rank, step.lane}];
+      if (!lane.empty()) {  // one at a time, in order
+        EXPECT_LE(lane.back().end_ns, step.start_ns);
+        EXPECT_LT(lane.back().round, step.round);
+      }
+      lane.push_back(step);
+    }
+    EXPECT_EQ(first, 0);
+    const std::vector<StepTime>& packs = lanes[{0, Lane::kPack}];
+    const std::vector<StepTime>& sends = lanes[{0, Lane::kExchange}];
+    EXPECT_EQ(packs.size(), 4U);
+    EXPECT_EQ(sends.size(), 4U);
+    EXPECT_EQ((lanes[{2, Lane::kExchange}].size()), 5U);
+    EXPECT_EQ((lanes[{2, Lane::kUnpack}].size()), 4U);
+    for (std::size_t i = 0; i < packs.size(); ++i) EXPECT_LE(packs[i].end_ns, sends[i].start_ns);
+  }
 }
 
 TEST(TrialReplayTest, FindsAPlanThatDeliversWrongBytes) {
