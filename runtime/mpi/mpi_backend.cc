@@ -263,6 +263,7 @@ Result<std::unique_ptr<Backend>> MakeMpiBackend(const MpiWorld& world) {
   const auto end = std::chrono::steady_clock::now() + kPrepareDeadline;
   auto* const communicator = new MPI_Comm(MPI_COMM_NULL);  // MPI may write to it after the deadline
   MPI_Request request = MPI_REQUEST_NULL;
+  // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): after the deadline it is abandoned.
   int status = MPI_Comm_idup(MPI_COMM_WORLD, communicator, &request);
   for (int is_done = 0; status == MPI_SUCCESS && is_done == 0;) {
     status = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
@@ -272,6 +273,7 @@ Result<std::unique_ptr<Backend>> MakeMpiBackend(const MpiWorld& world) {
     std::this_thread::yield();
   }
   if (status != MPI_SUCCESS) return MpiError(place, "MPI_Comm_idup", status);
+  // NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
   MPI_Comm_set_errhandler(*communicator, MPI_ERRORS_RETURN);
   return std::make_unique<MpiBackend>(world, *std::unique_ptr<MPI_Comm>(communicator));
 }

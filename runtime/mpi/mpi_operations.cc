@@ -2,21 +2,14 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 
 #include "runtime/mpi/mpi_world.h"
 
 namespace reshard {
-namespace {
-
-constexpr std::int64_t kMessageBytes = std::int64_t{1} << 30;
-
-}  // namespace
-
 Result<void> MpiOperations::Send(RankIndex peer, const std::byte* data, std::int64_t bytes,
                                  int tag) {
-  for (std::int64_t begin = 0; begin < bytes; begin += kMessageBytes) {
-    const std::int64_t size = std::min(kMessageBytes, bytes - begin);
+  for (std::int64_t begin = 0; begin < bytes; begin += message_bytes_) {
+    const std::int64_t size = std::min(message_bytes_, bytes - begin);
     MPI_Request request = MPI_REQUEST_NULL;
     const int status = MPI_Isend(data + begin, static_cast<int>(size), MPI_BYTE, peer, tag,
                                  communicator_, &request);
@@ -28,8 +21,8 @@ Result<void> MpiOperations::Send(RankIndex peer, const std::byte* data, std::int
 }
 
 Result<void> MpiOperations::Receive(RankIndex peer, std::byte* data, std::int64_t bytes, int tag) {
-  for (std::int64_t begin = 0; begin < bytes; begin += kMessageBytes) {
-    const std::int64_t size = std::min(kMessageBytes, bytes - begin);
+  for (std::int64_t begin = 0; begin < bytes; begin += message_bytes_) {
+    const std::int64_t size = std::min(message_bytes_, bytes - begin);
     MPI_Request request = MPI_REQUEST_NULL;
     const int status = MPI_Irecv(data + begin, static_cast<int>(size), MPI_BYTE, peer, tag,
                                  communicator_, &request);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "foundation/error.h"
@@ -16,10 +17,12 @@ namespace reshard {
 
 class MpiOperations {
  public:
-  MpiOperations(MPI_Comm communicator, std::string place)
-      : communicator_(communicator), place_(std::move(place)) {}
+  // No message has more than `message_bytes`, which are within an int.
+  MpiOperations(MPI_Comm communicator, std::string place,
+                std::int64_t message_bytes = std::int64_t{1} << 30)
+      : communicator_(communicator), place_(std::move(place)), message_bytes_(message_bytes) {}
 
-  // Each starts one operation of `bytes` bytes, cut into messages that MPI's counts can tell. The
+  // Each starts one operation of `bytes` bytes, cut into messages whose size MPI can count. The
   // messages of a pair of ranks with one tag keep their order.
   Result<void> Send(RankIndex peer, const std::byte* data, std::int64_t bytes, int tag);
   Result<void> Receive(RankIndex peer, std::byte* data, std::int64_t bytes, int tag);
@@ -45,6 +48,7 @@ class MpiOperations {
 
   MPI_Comm communicator_;
   std::string place_;
+  std::int64_t message_bytes_;
   std::vector<MPI_Request> requests_;
   std::vector<Message> messages_;  // one per request
 };

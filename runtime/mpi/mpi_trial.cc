@@ -73,8 +73,7 @@ Result<double> MpiTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds de
 
 Result<void> MpiTrial::Check(std::uint64_t refit) const {
   std::vector<std::uint64_t> holders = HeldExtremes();
-  const Result<void> gathered =
-      world_.MinimumOverRanks(holders, deadline_, "comparing content digests");
+  Result<void> gathered = world_.MinimumOverRanks(holders, deadline_, "comparing content digests");
   if (!gathered) return gathered;
   Result<void> own = CheckDigests(holders);
   if (own) own = memory_.Check(refit);

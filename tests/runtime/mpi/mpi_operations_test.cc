@@ -49,6 +49,19 @@ TEST_F(MpiOperationsTest, BytesGoRoundARing) {
   EXPECT_EQ(received, std::vector<std::byte>(kBytes, static_cast<std::byte>((rank() + 4) % 5)));
 }
 
+// As transfers beyond MPI's counts are, here with messages of 1000 bytes.
+TEST_F(MpiOperationsTest, LongTransfersAreCutIntoMessages) {
+  constexpr std::int64_t kBytes = 12'345;
+  std::vector<std::byte> sent(kBytes);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 / 5);
+  std::vector<std::byte> received(kBytes);
+  MpiOperations operations(communicator_, "rank", 1000);
+  ASSERT_TRUE(operations.Receive((rank() + 4) % 5, received.data(), kBytes, 1));
+  ASSERT_TRUE(operations.Send((rank() + 1) % 5, sent.data(), kBytes, 1));
+  ASSERT_TRUE(Finish(operations));
+  EXPECT_EQ(received, sent);
+}
+
 TEST_F(MpiOperationsTest, AMessageOfAnotherSizeIsAnErrorThatNamesTheSender) {
   std::array<std::byte, 16> bytes = {};
   MpiOperations operations = Operations();
