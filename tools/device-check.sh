@@ -42,11 +42,15 @@ row date - "$(date --utc +%F), driver ${driver:-unknown}"
 status=0
 # 4 minutes for everything: what is stuck must not use them all.
 timeout --kill-after=5 90 "$program" || status=$?
+((status != 1)) || exit 1 # no GPU here, as it said
 ((status == 0 || status == 4)) || row "$program" WRONG "exit status $status"
 if ldd "$replay" | grep --quiet 'libnccl.*not found'; then
   row "engine" skipped "no NCCL on this machine"
 else
-  timeout --kill-after=5 60 "$replay" || status=$?
+  engine=0
+  timeout --kill-after=5 60 "$replay" || engine=$?
+  ((engine == 0 || engine == 4)) || row "$replay" WRONG "exit status $engine"
+  ((engine == 0)) || status=4
 fi
 
 sanitizer=$(command -v compute-sanitizer || true)

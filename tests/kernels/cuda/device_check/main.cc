@@ -55,12 +55,12 @@ Result<void> PrintDevice(const std::optional<NcclFunctions>& nccl) {
   return {};
 }
 
-// 0 if every row is right, 4 if not.
+// 0 if every row is right, 4 if not, 1 where there is no device to run on.
 int Run(const Scale& scale, std::uint64_t seed) {
   const std::optional<NcclFunctions> nccl = LoadNccl();
   if (const Result<void> fine = PrintDevice(nccl); !fine) {
     std::fprintf(stderr, "reshard-device-check: %s\n", ToString(fine.error()).c_str());
-    return 4;
+    return 1;
   }
   const std::function<Result<std::vector<Row>>()> checks[] = {
       [&] { return CheckContents(scale, seed); },
