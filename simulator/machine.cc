@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "simulator/peer_channels.h"
+
 namespace reshard {
 namespace {
 
@@ -25,6 +27,12 @@ double OnRail(std::int32_t rail, auto uses) {
 // Fractions below this are rounding, not traffic.
 constexpr double kNoFraction = 1e-12;
 
+// The constants as this cluster has them.
+Constants WithPeerChannels(Constants constants, const Cluster& cluster, double nic_share) {
+  constants.network_channels_per_peer = ChannelsPerPeer(cluster, constants, nic_share);
+  return constants;
+}
+
 }  // namespace
 
 Nanoseconds NanosecondsOf(double microseconds) {
@@ -32,7 +40,9 @@ Nanoseconds NanosecondsOf(double microseconds) {
 }
 
 Machine::Machine(const Cluster& cluster, const Constants& constants, double nic_share)
-    : cluster_(cluster), constants_(constants), nic_share_(nic_share) {
+    : cluster_(cluster),
+      constants_(WithPeerChannels(constants, cluster, nic_share)),
+      nic_share_(nic_share) {
   AddNics(nic_share);
   nvlink_ = static_cast<ResourceIndex>(capacities_.size());
   for (const Gpu& gpu : cluster.gpus) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "simulator/peer_channels.h"
+
 namespace reshard {
 namespace {
 
@@ -110,7 +112,10 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
   model.launch = NanosecondsOf(constants.kernel_launch_us);
   model.group = NanosecondsOf(constants.group_us);
   model.batch = NanosecondsOf(constants.batch_us);
-  model.operations_together = constants.operations_together;
+  // More channels a peer are fewer peers at a time.
+  const std::int64_t channels = ChannelsPerPeer(cluster, constants, plan.job.options.nic_share);
+  model.operations_together = std::max<std::int64_t>(
+      1, constants.operations_together * constants.network_channels_per_peer / channels);
 
   if (Result<void> added = AddTransfers(plan, machine, workload, model); !added) {
     return tl::unexpected(added.error());

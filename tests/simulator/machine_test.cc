@@ -149,15 +149,15 @@ TEST(MachineTest, SwitchesLimitWhatLeavesAndEnters) {
       (Shares{{machine.NicOut(2), 1}, {machine.NicIn(1), 1}, {first + 2, 1}, {first + 1, 1}}));
 }
 
-// 4 channels of 13.5 hold a peer to 54: a cap on a GPU of 100, none on one of 50.
+// 32 channels of 1.5, all there are, hold a peer to 48: a cap on a GPU of 100, none on one of 40.
 TEST(MachineTest, ChannelsCapWhereTheyBind) {
   Cluster cluster = SampleCluster(2, 1);
   Constants constants = FreeConstants();
-  constants.network_channel_gbps = 13.5;
+  constants.network_channel_gbps = 1.5;
+  for (Nic& nic : cluster.nics) nic.gbps = 40;
   EXPECT_EQ(Machine(cluster, constants, 1).PathBetween(0, 1)->cap_gbps, kUncapped);
-  cluster.nics[0].gbps = 100;
-  cluster.nics[1].gbps = 100;
-  EXPECT_EQ(Machine(cluster, constants, 1).PathBetween(0, 1)->cap_gbps, 54);
+  for (Nic& nic : cluster.nics) nic.gbps = 100;
+  EXPECT_EQ(Machine(cluster, constants, 1).PathBetween(0, 1)->cap_gbps, 48);
 }
 
 TEST(MachineTest, BytesWithoutAWayAreErrorsThatNameTheGpu) {

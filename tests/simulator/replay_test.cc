@@ -105,12 +105,11 @@ TEST(ReplayTest, TwoLevelTree) {
   EXPECT_NEAR(SecondsOf(sample, cluster), (8 + 0.75) * round, 20 * kTick);
 }
 
-// One peer reaches channels * rate = 2 * 13.5 = 27 of 50 GB/s; two peers 25 each.
+// One peer reaches all channels * rate = 32 * 0.84375 = 27 of 50 GB/s; two peers 25 each.
 TEST(ReplayTest, ChannelsCapAPeer) {
   const Cluster cluster = SampleCluster(3, 1);
   Constants constants = FreeConstants();
-  constants.network_channel_gbps = 13.5;
-  constants.network_channels_per_peer = 2;
+  constants.network_channel_gbps = 0.84375;
   EXPECT_NEAR(SecondsOf(SamplePlan(cluster).Send(0, 1, 54 * kMB), cluster, constants), 2e-3, kTick);
   EXPECT_NEAR(
       SecondsOf(SamplePlan(cluster).Send(0, 1, 50 * kMB).Send(0, 2, 50 * kMB), cluster, constants),
