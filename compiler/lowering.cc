@@ -53,8 +53,7 @@ class Lowering {
 
  private:
   std::int32_t PhaseOf(std::int32_t column) const {
-    const auto group = routes_.columns[static_cast<std::size_t>(column)].group;
-    return phases_.of_group[static_cast<std::size_t>(group)];
+    return reshard::PhaseOf(routes_.columns[static_cast<std::size_t>(column)], phases_);
   }
 
   std::size_t Area(RankIndex rank, std::int32_t phase) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "compiler/routes.h"
 #include "compiler/senders.h"
 #include "compiler/shape_search.h"
+#include "compiler/turns.h"
 
 namespace reshard {
 namespace {
@@ -63,6 +65,18 @@ struct Schedule {
     std::swap(round_count, plan.round_count);
   }
 };
+
+// The most ranks that any rank exchanges with.
+std::int64_t PeersMax(const Plan& plan) {
+  std::vector<std::set<RankIndex>> peers(plan.job.ranks.size());
+  for (const Transfer& transfer : plan.transfers) {
+    peers[static_cast<std::size_t>(transfer.from)].insert(transfer.to);
+    peers[static_cast<std::size_t>(transfer.to)].insert(transfer.from);
+  }
+  std::size_t most = 0;
+  for (const std::set<RankIndex>& of_rank : peers) most = std::max(most, of_rank.size());
+  return static_cast<std::int64_t>(most);
+}
 
 // Every group must be able to move at all.
 class ReachabilityCheck {
@@ -180,6 +194,7 @@ class VariantSearch {
       if (next != first && !IsEnough()) {
         if (Result<void> searched = Search(next); !searched) return searched;
       }
+      SearchTurns(next);
     }
     best_.Swap(plan_);
     return {};
@@ -206,8 +221,23 @@ class VariantSearch {
 
   Result<void> Search(const Variant& variant) {
     const Routes routes = RoutesOf(variant);
-    const Phases phases =
-        MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases);
+    return Search(routes,
+                  MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases));
+  }
+
+  // The routes of `variant` and the least striped ones, in turns. That many turns may need more
+  // staging than there is; then they are no choice.
+  void SearchTurns(const Variant& variant) {
+    for (const std::int64_t stripes : std::set<std::int64_t>{1, variant.stripes}) {
+      if (IsEnough()) return;
+      Variant of = variant;
+      of.stripes = stripes;
+      const std::optional<Turns> turns = TakeTurns(RoutesOf(of), deliveries_, resources_);
+      if (turns) static_cast<void>(Search(turns->routes, turns->phases));
+    }
+  }
+
+  Result<void> Search(const Routes& routes, const Phases& phases) {
     Result<ShapeChoice> found =
         SearchShapes(cost_model_, deliveries_, routes, phases, PeakNetworkBytes(routes, resources_),
                      bound_seconds_ * kNearEnough, plan_);
@@ -229,8 +259,11 @@ class VariantSearch {
     return {};
   }
 
+  // More stripes mean more peers: a variant is no choice where that breaks options.maxPeers.
   bool Keep(const ShapeChoice& choice) {
     if (kept_ && choice.seconds >= choice_.seconds) return false;
+    const std::int64_t most_peers = plan_.job.options.max_peers;
+    if (kept_ && most_peers > 0 && PeersMax(plan_) > most_peers) return false;
     kept_ = true;
     choice_ = choice;
     best_.Swap(plan_);

@@ -15,9 +15,13 @@
 namespace reshard {
 
 struct Phases {
-  std::vector<std::int32_t> of_group;  // per group
+  std::vector<std::int32_t> of_group;  // per group; a column's turn counts from there
   std::vector<std::int64_t> bytes;     // per phase, of its groups; ascending
 };
+
+inline std::int32_t PhaseOf(const RoutedColumn& column, const Phases& phases) {
+  return phases.of_group[static_cast<std::size_t>(column.group)] + column.turn;
+}
 
 // A phase must fill the links by itself: `bound_seconds` of the whole refit is the measure of what
 // a small one may take. There are `most` phases at most, or 4 if that is less.

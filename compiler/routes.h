@@ -32,6 +32,7 @@ struct RoutedColumn {
   RankIndex exit = 0;
   std::int32_t path = 0;
   std::int32_t group = 0;  // of Deliveries::groups
+  std::int32_t turn = 0;   // its phase is that of its group and so many more (compiler/turns.h)
 };
 
 struct Routes {

@@ -18,6 +18,10 @@ constexpr std::int32_t kTailRounds = 4;
 constexpr std::int32_t kMaxTailRounds = 12;
 constexpr std::int32_t kTaperStep = 10;
 constexpr std::int32_t kMaxTaper = 90;
+// A little too much staging is met by more rounds of the last phase; every few tries by more of the
+// phases before it, where those are many (turns) and hold most of the bytes.
+constexpr std::int32_t kTriesPerRaise = 4;
+constexpr std::size_t kManyPhases = 5;
 // From this many rounds on, the fewest that fit the staging are nearly the best: a round more costs
 // its overhead, and a tail of a sixteenth of a round has little left to win. In plans of so many
 // transfers nothing else is tried.
@@ -129,6 +133,7 @@ class ShapeSearch {
     if (options.chunk_bytes > 0) {
       full = std::max(full, static_cast<double>(CeilDivide(peak_bytes_, options.chunk_bytes)) - 1);
     }
+    std::int32_t tries = 0;
     while (full <= kMaxFullRounds && shape.before <= kMaxFullRounds) {
       shape.last.full = static_cast<std::int32_t>(full);
       Lower(shape);
@@ -139,7 +144,9 @@ class ShapeSearch {
       }
       if (excess <= 1) return shape;
       full = std::max(full + 1, std::floor((full + 1) * std::min(excess, 8.0)) - 1);
-      if (excess > 1.5) {
+      ++tries;
+      const bool raise = phases_.bytes.size() >= kManyPhases && tries % kTriesPerRaise == 0;
+      if (excess > 1.5 || raise) {
         shape.before = static_cast<std::int32_t>(std::ceil(shape.before * std::min(excess, 8.0)));
       }
     }

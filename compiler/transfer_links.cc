@@ -42,8 +42,7 @@ class LinkMaker {
   }
 
   std::int32_t PhaseOf(std::int32_t column) const {
-    const auto group = routes_.columns[static_cast<std::size_t>(column)].group;
-    return phases_.of_group[static_cast<std::size_t>(group)];
+    return reshard::PhaseOf(routes_.columns[static_cast<std::size_t>(column)], phases_);
   }
 
   void MakeLinks() {
