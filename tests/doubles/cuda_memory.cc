@@ -10,11 +10,11 @@
 
 using reshard::doubles::CallsOfThisThread;
 using reshard::doubles::CountLive;
-using reshard::doubles::DeviceWork;
+using reshard::doubles::InOpenView;
 using reshard::doubles::InvalidateCaptures;
 using reshard::doubles::IsThisThreadCapturing;
 using reshard::doubles::Live;
-using reshard::doubles::RunToEnd;
+using reshard::doubles::Work;
 
 namespace {
 
@@ -90,7 +90,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   ++CallsOfThisThread().copies;
   ++CallsOfThisThread().synchronizations;
   if (!IsFine(to, bytes) || !IsFine(from, bytes)) return Return(cudaErrorInvalidValue);
-  RunToEnd(*DeviceWork([=] { std::memcpy(to, from, bytes); })());
+  std::memcpy(InOpenView(to), InOpenView(from), bytes);
   return cudaSuccess;
 }
 
@@ -99,7 +99,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (stream == nullptr) return cudaMemcpy(to, from, bytes, kind);
   if (!IsFine(to, bytes) || !IsFine(from, bytes)) return Return(cudaErrorInvalidValue);
   if (!stream->IsCapturing()) ++CallsOfThisThread().copies;
-  stream->Add(DeviceWork([=] { std::memcpy(to, from, bytes); }));
+  stream->Add(Work([=] { std::memcpy(InOpenView(to), InOpenView(from), bytes); }));
   return cudaSuccess;
 }
 
@@ -107,7 +107,7 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   if (IsRefused()) return cudaErrorStreamCaptureUnsupported;
   ++CallsOfThisThread().copies;
   if (!IsFine(to, bytes)) return Return(cudaErrorInvalidValue);
-  RunToEnd(*DeviceWork([=] { std::memset(to, value, bytes); })());
+  std::memset(InOpenView(to), value, bytes);
   return cudaSuccess;
 }
 
@@ -115,7 +115,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   if (stream == nullptr) return cudaMemset(to, value, bytes);
   if (!IsFine(to, bytes)) return Return(cudaErrorInvalidValue);
   if (!stream->IsCapturing()) ++CallsOfThisThread().copies;
-  stream->Add(DeviceWork([=] { std::memset(to, value, bytes); }));
+  stream->Add(Work([=] { std::memset(InOpenView(to), value, bytes); }));
   return cudaSuccess;
 }
 

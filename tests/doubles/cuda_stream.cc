@@ -10,7 +10,6 @@ using reshard::doubles::CallsOfThisThread;
 using reshard::doubles::Capture;
 using reshard::doubles::CountLive;
 using reshard::doubles::GraphNodes;
-using reshard::doubles::HostWork;
 using reshard::doubles::InvalidateCaptures;
 using reshard::doubles::IsThisThreadCapturing;
 using reshard::doubles::Live;
@@ -19,6 +18,7 @@ using reshard::doubles::NodeIndex;
 using reshard::doubles::Operation;
 using reshard::doubles::Reach;
 using reshard::doubles::TheProgress;
+using reshard::doubles::Work;
 
 struct CUgraph_st {
   std::shared_ptr<const GraphNodes> nodes;
@@ -147,7 +147,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     const std::lock_guard lock(TheProgress().mutex);
     event->marker = marker;
   }
-  stream->Add(HostWork([marker] { Reach(*marker); }));
+  stream->Add(Work([marker] { Reach(*marker); }));
   return cudaSuccess;
 }
 
@@ -173,7 +173,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
-  stream->Add(HostWork([=] { function(argument); }));
+  stream->Add(Work([=] { function(argument); }));
   return cudaSuccess;
 }
 

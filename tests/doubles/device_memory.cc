@@ -1,6 +1,8 @@
 #include "tests/doubles/device_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -17,10 +19,10 @@ constexpr std::size_t kPageBytes = 4096;
 class DeviceRange {
  public:
   DeviceRange() {
-    void* const range =
-        mmap(nullptr, kRangeBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) std::abort();
-    begin_ = static_cast<std::byte*>(range);
+    file_ = memfd_create("device memory", MFD_CLOEXEC);
+    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(kRangeBytes)) != 0) std::abort();
+    begin_ = Map(PROT_NONE);
+    open_view_ = Map(PROT_READ | PROT_WRITE);
   }
 
   void* Allocate(std::size_t bytes) {
@@ -51,7 +53,8 @@ class DeviceRange {
     if (found == allocations_.end()) return false;
     const std::size_t size = (found->second + kPageBytes - 1) / kPageBytes * kPageBytes;
     // Gives the pages back, so that what is read after a free is not what was written before.
-    madvise(begin_ + found->first, size, MADV_DONTNEED);
+    static_cast<void>(fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                static_cast<off_t>(found->first), static_cast<off_t>(size)));
     used_ -= size;
     allocations_.erase(found);
     CountLive(&Live::device_bytes, -static_cast<std::int64_t>(size));
@@ -77,6 +80,11 @@ class DeviceRange {
     return found;
   }
 
+  std::byte* InOpenView(const void* pointer) const {
+    if (!IsInRange(pointer)) return static_cast<std::byte*>(const_cast<void*>(pointer));
+    return open_view_ + OffsetOf(pointer);
+  }
+
   bool IsInRange(const void* pointer) const { return OffsetOf(pointer) < kRangeBytes; }
 
   void Open() {
@@ -89,6 +97,11 @@ class DeviceRange {
   }
 
  private:
+  std::byte* Map(int access) const {
+    void* const range = mmap(nullptr, kRangeBytes, access, MAP_SHARED | MAP_NORESERVE, file_, 0);
+    if (range == MAP_FAILED) std::abort();
+    return static_cast<std::byte*>(range);
+  }
   // Beyond the range for an address before it, too.
   std::size_t OffsetOf(const void* pointer) const {
     return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(begin_);
@@ -98,7 +111,9 @@ class DeviceRange {
   }
 
   std::mutex mutex_;
+  int file_ = -1;
   std::byte* begin_ = nullptr;
+  std::byte* open_view_ = nullptr;
   std::size_t used_ = 0;
   std::size_t reach_ = 0;  // end of the highest allocation so far
   int users_ = 0;
@@ -118,6 +133,8 @@ bool IsDevice(const void* pointer, std::size_t bytes) { return Range().Holds(poi
 bool IsDeviceAddress(const void* pointer) { return Range().IsInRange(pointer); }
 
 std::vector<void*> AllocationsOf(std::size_t bytes) { return Range().Find(bytes); }
+
+std::byte* InOpenView(const void* pointer) { return Range().InOpenView(pointer); }
 
 DeviceAccess::DeviceAccess() { Range().Open(); }
 DeviceAccess::~DeviceAccess() { Range().Close(); }

@@ -1,8 +1,9 @@
 // Memory of the doubles' device: host memory that the host may not touch.
 //
-// All of it lies in one range of addresses without access. It is opened while a kernel, a copy or
-// an NCCL operation runs, and closed when the last of them has ended; a host access at any other
-// time is a fault of the process, as it would be with a real device.
+// All of it lies in one range of addresses without access, which is opened while any stream has
+// work to do, because kernels use these addresses, and closed when the last stream is idle: a host
+// access then is a fault of the process, as it would be with a real device. Copies and NCCL go
+// through a second view of the same memory.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,10 @@ bool IsDeviceAddress(const void* pointer);
 
 // Allocations of exactly so many bytes, ascending: how a test finds what a rank keeps to itself.
 std::vector<void*> AllocationsOf(std::size_t bytes);
+
+// Where the doubles themselves find the byte that the device knows as `pointer`; host addresses are
+// their own.
+std::byte* InOpenView(const void* pointer);
 
 // Device memory may be touched while one of these lives.
 class DeviceAccess {

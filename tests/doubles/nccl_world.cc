@@ -59,7 +59,6 @@ class GroupRun final : public Operation, public std::enable_shared_from_this<Gro
     }
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     {
-      const DeviceAccess access;
       const std::lock_guard lock(TheProgress().mutex);
       const std::int64_t number = endpoint_->groups_begun++;
       if (!endpoint_->aborted) {
@@ -113,7 +112,8 @@ class GroupRun final : public Operation, public std::enable_shared_from_this<Gro
 void World::MayReadEarly(Posted& posted) {
   const PointToPoint& operation = posted.operation;
   if (!operation.sends || random() % 2 == 0) return;
-  posted.read_early.emplace(operation.data, operation.data + operation.bytes);
+  const std::byte* const data = InOpenView(operation.data);
+  posted.read_early.emplace(data, data + operation.bytes);
 }
 
 void World::Post(Posted posted) {
@@ -129,8 +129,9 @@ void World::Post(Posted posted) {
     const Posted receive = std::move(receivers.front());
     senders.pop_front();
     receivers.pop_front();
-    const std::byte* const bytes = send.read_early ? send.read_early->data() : send.operation.data;
-    std::memmove(receive.operation.data, bytes, send.operation.bytes);
+    const std::byte* const bytes =
+        send.read_early ? send.read_early->data() : InOpenView(send.operation.data);
+    std::memmove(InOpenView(receive.operation.data), bytes, send.operation.bytes);
     send.group->EndOne();
     receive.group->EndOne();
   }

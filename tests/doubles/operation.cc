@@ -1,26 +1,17 @@
 #include "tests/doubles/operation.h"
 
-#include <optional>
 #include <utility>
-
-#include "tests/doubles/device_memory.h"
 
 namespace reshard::doubles {
 namespace {
 
-class Work final : public Operation {
+class WorkOperation final : public Operation {
  public:
-  Work(std::function<void()> work, bool opens_memory)
-      : work_(std::move(work)), opens_memory_(opens_memory) {}
-  void Begin() override {
-    std::optional<DeviceAccess> access;
-    if (opens_memory_) access.emplace();
-    work_();
-  }
+  explicit WorkOperation(std::function<void()> work) : work_(std::move(work)) {}
+  void Begin() override { work_(); }
 
  private:
   std::function<void()> work_;
-  bool opens_memory_;
 };
 
 }  // namespace
@@ -38,12 +29,8 @@ void Reach(Marker& marker) {
   TheProgress().changed.notify_all();
 }
 
-OperationMaker DeviceWork(std::function<void()> work) {
-  return [work = std::move(work)] { return std::make_shared<Work>(work, true); };
-}
-
-OperationMaker HostWork(std::function<void()> work) {
-  return [work = std::move(work)] { return std::make_shared<Work>(work, false); };
+OperationMaker Work(std::function<void()> work) {
+  return [work = std::move(work)] { return std::make_shared<WorkOperation>(work); };
 }
 
 void RunToEnd(Operation& operation) {

@@ -38,10 +38,8 @@ class Operation {
 // Makes a fresh run each time a graph is replayed.
 using OperationMaker = std::function<std::shared_ptr<Operation>()>;
 
-// Work on device memory, over when it has been called.
-OperationMaker DeviceWork(std::function<void()> work);
-// Work that may not touch device memory: host functions, records of events.
-OperationMaker HostWork(std::function<void()> work);
+// A kernel, a copy, a host function, a record of an event: over when it has been called.
+OperationMaker Work(std::function<void()> work);
 
 // Begins and waits until it is done.
 void RunToEnd(Operation& operation);

@@ -2,11 +2,13 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tests/doubles/controls.h"
+#include "tests/doubles/device_memory.h"
 
 namespace reshard::doubles {
 
@@ -37,6 +39,7 @@ class StreamQueue {
   // The stream's thread.
   void Run() {
     std::unique_lock lock(mutex_);
+    std::optional<DeviceAccess> access;
     for (;;) {
       changed_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
@@ -44,9 +47,11 @@ class StreamQueue {
       waiting_.pop_front();
       is_busy_ = true;
       lock.unlock();
+      if (!access) access.emplace();
       RunToEnd(*operation);
       operation.reset();
       lock.lock();
+      if (waiting_.empty()) access.reset();  // before anyone is told that the stream is idle
       is_busy_ = false;
       changed_.notify_all();
     }
@@ -95,11 +100,12 @@ int RunOnStream(cudaStream_t stream, std::function<void()> work) {
       return cudaErrorStreamCaptureImplicit;
     }
     ++CallsOfThisThread().kernel_launches;
-    RunToEnd(*DeviceWork(std::move(work))());
+    const DeviceAccess access;
+    work();
     return cudaSuccess;
   }
   if (!stream->IsCapturing()) ++CallsOfThisThread().kernel_launches;
-  stream->Add(DeviceWork(std::move(work)));
+  stream->Add(Work(std::move(work)));
   return cudaSuccess;
 }
 
@@ -121,7 +127,7 @@ void CUstream_st::Add(reshard::doubles::OperationMaker maker) {
 }
 
 void CUstream_st::AddExternalRecord(CUevent_st* event) {
-  Add(reshard::doubles::HostWork([] {}));
+  Add(reshard::doubles::Work([] {}));
   capture->nodes.back().records = event;
 }
 

@@ -1,0 +1,108 @@
+// Compiled plans over the NCCL backend on the doubles: the reference tiny job and random ones, in
+// any order their graphs allow, every byte checked.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "compiler/compile.h"
+#include "compiler/job.h"
+#include "foundation/digest.h"
+#include "simulator/constants.h"
+#include "simulator/cost_model.h"
+#include "tests/compiler/random_job.h"
+#include "tests/doubles/controls.h"
+#include "tests/runtime/nccl/gpu_team.h"
+#include "tests/source_directory.h"
+
+namespace reshard {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::optional<Plan> CompileJob(const Job& job) {
+  const Result<Constants> constants = DefaultConstants();
+  EXPECT_TRUE(constants);
+  if (!constants) return std::nullopt;
+  const SimulatedCostModel cost_model(job.cluster, *constants);
+  Result<Compiled> compiled = Compile(job, cost_model);
+  // A random job may need bytes that no link can carry.
+  if (!compiled) return std::nullopt;
+  return std::move(compiled->plan);
+}
+
+Job RandomJobOf(std::uint64_t seed, std::int64_t chunk_bytes, std::int64_t long_tensors) {
+  RandomJobLimits limits;
+  limits.ranks = 8;
+  limits.long_tensors = long_tensors;
+  RandomJob random = MakeRandomJob(seed, limits);
+  random.job.options.chunk_bytes = chunk_bytes;
+  Job job;
+  job.cluster = std::move(random.cluster);
+  job.records = std::move(random.job);
+  job.canonical_json = "{\"seed\":" + std::to_string(seed) + "}";
+  job.digest = DigestHex(job.canonical_json);
+  return job;
+}
+
+void ReplayOnDoubles(const Plan& plan, std::uint64_t seed, bool eager, std::uint64_t refits = 3) {
+  const doubles::Controls usual = doubles::GetControls();
+  doubles::Controls controls = usual;
+  controls.seed = seed;
+  controls.polls_in_progress = static_cast<int>(seed % 2);
+  doubles::SetControls(controls);
+  {
+    GpuTeamOptions options;
+    options.nccl.eager = eager;
+    GpuTeam team(plan, options);
+    team.PrepareAll();
+    for (std::uint64_t refit = 1; refit <= refits && !::testing::Test::HasFailure(); ++refit) {
+      team.Refit(refit);
+    }
+  }
+  doubles::SetControls(usual);
+}
+
+TEST(NcclReplayTest, TheTinyReferenceJob) {
+  const Result<Job> job = ReadJob(SourceDirectory() + "/schedules/reference/tiny-moe.job.json");
+  ASSERT_TRUE(job) << ToString(job.error());
+  const std::optional<Plan> plan = CompileJob(*job);
+  ASSERT_TRUE(plan);
+  const doubles::Live before = doubles::LiveObjects();
+  ReplayOnDoubles(*plan, 1, false, 2);
+  ReplayOnDoubles(*plan, 2, true, 1);
+  EXPECT_TRUE(doubles::LiveObjects() == before);
+}
+
+TEST(NcclReplayTest, SmallRandomJobs) {
+  int replayed = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::optional<Plan> plan = CompileJob(RandomJobOf(seed, 0, 0));
+    if (!plan) continue;
+    ReplayOnDoubles(*plan, seed, seed % 5 == 0);
+    ++replayed;
+    if (HasFailure()) return;  // one seed is enough to look at
+  }
+  EXPECT_GT(replayed, 120);
+}
+
+// Chunks so small that every slot is used again and again.
+TEST(NcclReplayTest, RandomJobsOfManyRounds) {
+  int replayed = 0;
+  for (std::uint64_t seed = 20000; seed < 20020; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::optional<Plan> plan = CompileJob(RandomJobOf(seed, 8 << 10, 50));
+    if (!plan) continue;
+    ReplayOnDoubles(*plan, seed, seed % 5 == 0);
+    ++replayed;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(replayed, 15);
+}
+
+}  // namespace
+}  // namespace reshard
