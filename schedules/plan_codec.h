@@ -27,6 +27,8 @@ Result<Plan> DecodePlan(std::string_view bytes, const std::string& place);
 // Returns the bytes written.
 Result<std::int64_t> WritePlanFile(const Plan& plan, const std::string& path);
 Result<Plan> ReadPlanFile(const std::string& path);
+// Reads the certificate alone.
+Result<Certificate> ReadCertificate(const std::string& path);
 // Reads the sections of one rank only, in time proportional to them.
 Result<RankPart> ReadRankPart(const std::string& path, RankIndex rank);
 

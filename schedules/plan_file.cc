@@ -79,6 +79,7 @@ class RankPartReader {
       : file_(file), place_(std::move(place)), budget_(file.size()) {}
 
   Result<RankPart> Read(RankIndex rank);
+  Result<Certificate> ReadPlanCertificate();
 
  private:
   template <typename Function>
@@ -186,6 +187,18 @@ Result<RankPart> RankPartReader::Read(RankIndex rank) {
   return part;
 }
 
+Result<Certificate> RankPartReader::ReadPlanCertificate() {
+  if (auto done = ReadTable(); !done) return tl::unexpected(done.error());
+  Plan header;
+  const auto decode = [&header](std::string_view bytes, const SectionContext& context) {
+    return codec::DecodeHeader(bytes, context, header);
+  };
+  if (auto done = ForParts(SectionKind::kHeader, 0, decode); !done) {
+    return tl::unexpected(done.error());
+  }
+  return header.certificate;
+}
+
 // Writes all of `bytes` to a new file and gives it its name once they are on the disk.
 Result<void> WriteWhole(const std::string& bytes, const std::string& path) {
   const auto fail = [&path](int error) {
@@ -236,6 +249,12 @@ Result<Plan> ReadPlanFile(const std::string& path) {
   const auto bytes = file.Read(0, file.size());
   if (!bytes) return tl::unexpected(bytes.error());
   return DecodePlan(*bytes, path);
+}
+
+Result<Certificate> ReadCertificate(const std::string& path) {
+  InputFile file;
+  if (auto done = file.Open(path); !done) return tl::unexpected(done.error());
+  return RankPartReader(file, path).ReadPlanCertificate();
 }
 
 Result<RankPart> ReadRankPart(const std::string& path, RankIndex rank) {

@@ -234,12 +234,23 @@ TEST(PlanFileTest, ARanksPartIsWhatExtractionGives) {
   }
 }
 
+TEST(PlanFileTest, TheCertificateCanBeReadAlone) {
+  const TemporaryFile file("certificate_test.reshard");
+  Plan plan = SmallPlan();
+  plan.certificate.peers_max = 77;
+  ASSERT_TRUE(WritePlanFile(plan, file.path()).has_value());
+  const auto certificate = ReadCertificate(file.path());
+  ASSERT_TRUE(certificate.has_value()) << ToString(certificate.error());
+  EXPECT_EQ(*certificate, plan.certificate);
+}
+
 TEST(PlanFileTest, MissingFilesAndFoldersAreNamed) {
   const std::string folder = ::testing::TempDir();
   EXPECT_THAT(ToString(ReadPlanFile("no/such/plan").error()),
               HasSubstr("no/such/plan: cannot read the plan: No such file"));
   EXPECT_THAT(ToString(ReadPlanFile(folder).error()), HasSubstr("not a regular file"));
   EXPECT_THAT(ToString(ReadRankPart("no/such/plan", 0).error()), HasSubstr("No such file"));
+  EXPECT_THAT(ToString(ReadCertificate("no/such/plan").error()), HasSubstr("No such file"));
 }
 
 }  // namespace

@@ -1,0 +1,176 @@
+// reshard.h, but for what needs NCCL.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "foundation/checked_arithmetic.h"
+#include "runtime/c_handles.h"
+#include "runtime/host_backend.h"
+#include "runtime/reshard.h"
+#include "schedules/dtype.h"
+#include "schedules/plan_codec.h"
+
+namespace reshard {
+namespace {
+
+std::string& LastError() {
+  thread_local std::string text;
+  return text;
+}
+
+const std::vector<Parameter>* ParametersOf(const reshard_plan* plan, int side) {
+  if (plan == nullptr || side < 0 || side > 1) return nullptr;
+  return side == 0 ? &plan->part.source_parameters : &plan->part.destination_parameters;
+}
+
+const Parameter* ParameterAt(const reshard_plan* plan, int side, int64_t index) {
+  const std::vector<Parameter>* parameters = ParametersOf(plan, side);
+  if (parameters == nullptr || index < 0 ||
+      index >= static_cast<std::int64_t>(parameters->size())) {
+    return nullptr;
+  }
+  return &(*parameters)[static_cast<std::size_t>(index)];
+}
+
+Error UsageError(std::string reason) {
+  return {Fault::kUsage, "reshard.h", std::move(reason), "see the header"};
+}
+
+int Bind(reshard_engine* engine, std::vector<NamedBuffer> reshard_engine::*side, const char* name,
+         void* data, int64_t bytes) {
+  if (engine == nullptr || name == nullptr) return KeepError(UsageError("a null was passed"));
+  (engine->*side).push_back({name, static_cast<std::byte*>(data), bytes});
+  return 0;
+}
+
+}  // namespace
+
+int KeepError(const Error& error) {
+  LastError() = ToString(error);
+  return static_cast<int>(error.fault);
+}
+
+int KeepResult(const Result<void>& result) { return result ? 0 : KeepError(result.error()); }
+
+}  // namespace reshard
+
+using namespace reshard;
+
+extern "C" {
+
+const char* reshard_last_error(void) { return LastError().c_str(); }
+
+reshard_plan* reshard_plan_open(const char* path, int32_t rank) {
+  if (path == nullptr) return FailedHandle<reshard_plan>(UsageError("a null was passed"));
+  Result<RankPart> part = ReadRankPart(path, rank);
+  if (!part) return FailedHandle<reshard_plan>(part.error());
+  const Result<Certificate> certificate = ReadCertificate(path);
+  if (!certificate) return FailedHandle<reshard_plan>(certificate.error());
+  return new reshard_plan{*std::move(part), certificate->peers_max};
+}
+
+void reshard_plan_free(reshard_plan* plan) { delete plan; }
+
+int32_t reshard_plan_rank_count(const reshard_plan* plan) { return plan->part.rank_count; }
+
+const char* reshard_plan_digest(const reshard_plan* plan) { return plan->part.job_digest.c_str(); }
+
+int64_t reshard_plan_staging_bytes(const reshard_plan* plan) { return plan->part.staging_bytes; }
+
+int64_t reshard_plan_parameter_count(const reshard_plan* plan, int side) {
+  const std::vector<Parameter>* parameters = ParametersOf(plan, side);
+  return parameters == nullptr ? -1 : static_cast<int64_t>(parameters->size());
+}
+
+const char* reshard_plan_parameter_name(const reshard_plan* plan, int side, int64_t index) {
+  const Parameter* parameter = ParameterAt(plan, side, index);
+  return parameter == nullptr ? nullptr : parameter->name.c_str();
+}
+
+int64_t reshard_plan_parameter_bytes(const reshard_plan* plan, int side, int64_t index) {
+  const Parameter* parameter = ParameterAt(plan, side, index);
+  if (parameter == nullptr) return -1;
+  const std::optional<std::int64_t> elements = CheckedProduct(parameter->shape);
+  const std::optional<std::int64_t> bytes =
+      elements ? CheckedMultiply(*elements, ElementBytes(parameter->dtype)) : std::nullopt;
+  return bytes.value_or(-1);
+}
+
+reshard_host* reshard_host_make(int32_t rank_count, int workers) {
+  if (rank_count < 1 || workers < 0) {
+    return FailedHandle<reshard_host>(UsageError("a host needs ranks, and no negative workers"));
+  }
+  Result<std::shared_ptr<HostExchange>> exchange =
+      HostExchange::Make(rank_count, {workers, std::nullopt});
+  if (!exchange) return FailedHandle<reshard_host>(exchange.error());
+  return new reshard_host{*std::move(exchange)};
+}
+
+void reshard_host_free(reshard_host* host) { delete host; }
+
+reshard_engine* reshard_engine_on_host(const reshard_plan* plan, reshard_host* host) {
+  if (plan == nullptr || host == nullptr) {
+    return FailedHandle<reshard_engine>(UsageError("a null was passed"));
+  }
+  Result<Engine> engine =
+      Engine::Open(plan->part, MakeHostBackend(host->exchange, plan->part.rank));
+  if (!engine) return FailedHandle<reshard_engine>(engine.error());
+  auto* const made = new reshard_engine;
+  made->engine = std::make_unique<Engine>(*std::move(engine));
+  return made;
+}
+
+void reshard_engine_free(reshard_engine* engine) { delete engine; }
+
+int reshard_engine_bind_source(reshard_engine* engine, const char* name, void* data,
+                               int64_t bytes) {
+  return Bind(engine, &reshard_engine::source, name, data, bytes);
+}
+
+int reshard_engine_bind_destination(reshard_engine* engine, const char* name, void* data,
+                                    int64_t bytes) {
+  return Bind(engine, &reshard_engine::destination, name, data, bytes);
+}
+
+int reshard_engine_prepare(reshard_engine* engine) {
+  return KeepResult(engine->engine->Bind(engine->source, engine->destination));
+}
+
+int reshard_engine_replay(reshard_engine* engine, uint64_t version) {
+  return KeepResult(engine->engine->Replay(version));
+}
+
+int reshard_engine_wait(reshard_engine* engine, double seconds) {
+  // A day: steady_clock::now() plus it must fit 64 bits of nanoseconds.
+  constexpr double kLongest = 86400;
+  if (!(seconds >= 0)) return KeepError(UsageError("a deadline is no negative number"));
+  const auto deadline =
+      std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
+  return KeepResult(engine->engine->WaitFor(deadline));
+}
+
+int reshard_engine_state(const reshard_engine* engine) {
+  switch (engine->engine->state().phase) {
+    case EnginePhase::kIdle:
+      return RESHARD_IDLE;
+    case EnginePhase::kRunning:
+      return RESHARD_RUNNING;
+    case EnginePhase::kInstalled:
+      return RESHARD_INSTALLED;
+    case EnginePhase::kFailedMaybeMutated:
+      return RESHARD_FAILED_MAYBE_MUTATED;
+    case EnginePhase::kFailedAbandoned:
+      return RESHARD_FAILED_ABANDONED;
+  }
+  return RESHARD_IDLE;
+}
+
+uint64_t reshard_engine_version(const reshard_engine* engine) {
+  return engine->engine->state().version;
+}
+
+}  // extern "C"
