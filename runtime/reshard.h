@@ -14,8 +14,7 @@
  * otherwise what went wrong: 1 the input or the plan, 2 a call out of order, 3 a fault of the
  * library, 4 a run that failed; reshard_last_error() then says it in one line. Handles belong to
  * one thread at a time; those of different ranks are independent. Freeing null does nothing. */
-#ifndef RESHARD_RUNTIME_RESHARD_H_
-#define RESHARD_RUNTIME_RESHARD_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -120,5 +119,3 @@ RESHARD_API uint64_t reshard_engine_version(const reshard_engine* engine);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RESHARD_RUNTIME_RESHARD_H_ */

@@ -15,6 +15,7 @@
 #include "runtime/trial_replay.h"
 #include "tools/amounts.h"
 #include "tools/command_line.h"
+#include "tools/gpu_trial.h"
 #include "tools/output_file.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
@@ -28,11 +29,13 @@ namespace {
 constexpr std::string_view kProgram = "reshard-replay";
 constexpr std::string_view kPurpose =
     "Replays a plan with real bytes: every rank packs, sends, receives and unpacks, in this "
-    "process or, started by mpirun, each in its own. "
+    "process or, started by mpirun or torchrun, each in its own. "
     "The source parameters get made-up values, others for every refit.";
 constexpr std::string_view kExample =
     "  reshard-replay tiny-moe.reshard --refits 3 --check\n"
-    "  mpirun -n 16 reshard-replay tiny-moe.reshard --backend mpi --check";
+    "  mpirun -n 16 reshard-replay tiny-moe.reshard --backend mpi --check\n"
+    "  torchrun --nnodes 2 --nproc-per-node 8 --no-python reshard-replay tiny-moe.reshard "
+    "--backend nccl";
 
 // Nothing but a fault of the program or a machine at a standstill takes longer.
 constexpr std::int64_t kDeadlineSeconds = 1800;
@@ -50,9 +53,10 @@ struct Arguments {
 Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   CommandLine command_line(kProgram, kPurpose, kExample);
   command_line.AddPositional("PLAN", arguments.plan, "the plan");
-  command_line.AddChoice("--backend", "NAME", {"host", "mpi"}, arguments.backend,
+  command_line.AddChoice("--backend", "NAME", {"host", "mpi", "nccl"}, arguments.backend,
                          "what carries the bytes; host: memory of this process; mpi: MPI, each "
-                         "rank a process");
+                         "rank a process; nccl: NCCL, each rank a process with a GPU of its own, "
+                         "started by torchrun or with its environment variables");
   command_line.AddOption("--refits", "N", arguments.refits, "how often to replay (1)");
   command_line.AddOption("--deadline", "SECONDS", arguments.deadline_seconds,
                          "how long one refit may take (1800)");
@@ -152,6 +156,17 @@ Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
   return Replay(*trial, arguments, progress);
 }
 
+// The report of every rank; whether this one is rank 0 goes to `speaks`.
+Result<ReplayReport> ReplayOnGpu(const Plan& plan, const Arguments& arguments, Progress& progress,
+                                 bool& speaks) {
+  const std::chrono::seconds deadline(*arguments.deadline_seconds);
+  progress.Begin("meeting the other ranks");
+  Result<GpuTrial> trial = GpuTrial::Make(plan, deadline);
+  if (!trial) return tl::unexpected(trial.error());
+  speaks = trial->rank() == 0;
+  return Replay(*trial, arguments, progress);
+}
+
 Result<void> Run(int argc, char** argv) {
   Arguments arguments;
   const Result<bool> wanted = ReadArguments(argc, argv, arguments);
@@ -173,10 +188,13 @@ Result<void> Run(int argc, char** argv) {
   const Result<PlanSummary> summary =
       Summarize(plan, loaded->verified, plan.certificate.predicted_seconds);
   if (!summary) return tl::unexpected(summary.error());
+  bool speaks = !world || world->rank() == 0;
   const Result<ReplayReport> report = world ? ReplayOneRank(plan, *world, arguments, progress)
-                                            : ReplayInThisProcess(plan, arguments, progress);
+                                      : arguments.backend == "nccl"
+                                          ? ReplayOnGpu(plan, arguments, progress, speaks)
+                                          : ReplayInThisProcess(plan, arguments, progress);
   if (!report) return tl::unexpected(report.error());
-  if (!world || world->rank() == 0) {
+  if (speaks) {
     Print(arguments.json ? JsonText(*report, *summary, arguments.backend, plan.job.ranks.size())
                          : TableText(*report, *summary));
   }

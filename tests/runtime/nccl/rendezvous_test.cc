@@ -1,0 +1,84 @@
+#include "runtime/nccl/rendezvous.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace reshard {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+// A port that two test programs of one machine hardly choose both.
+ProcessPlace PlaceOf(RankIndex rank, int test) {
+  const int port = 20000 + (getpid() % 4000) * 4 + test;
+  return {rank, 4, 0, "127.0.0.1", static_cast<std::uint16_t>(port)};
+}
+
+TEST(RendezvousTest, EveryRankGetsWhatRank0Has) {
+  std::vector<std::string> got(4);
+  std::vector<std::thread> ranks;
+  for (RankIndex rank = 3; rank >= 0; --rank) {
+    ranks.emplace_back([&, rank] {
+      const auto bytes =
+          Broadcast(PlaceOf(rank, 0), rank == 0 ? "the unique id" : std::string(13, ' '), 30s);
+      got[static_cast<std::size_t>(rank)] = bytes ? *bytes : ToString(bytes.error());
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(got, std::vector<std::string>(4, "the unique id"));
+}
+
+TEST(RendezvousTest, Rank0NamesWhoHasNotCome) {
+  std::thread other([] { static_cast<void>(Broadcast(PlaceOf(2, 1), "x", 30s)); });
+  const auto bytes = Broadcast(PlaceOf(0, 1), "y", 2s);
+  other.join();
+  ASSERT_FALSE(bytes);
+  EXPECT_THAT(ToString(bytes.error()), HasSubstr("these ranks have not come in time: 1, 3"));
+}
+
+TEST(RendezvousTest, OthersSayThatRank0DidNotAnswer) {
+  const auto bytes = Broadcast(PlaceOf(1, 2), "y", 50ms);
+  ASSERT_FALSE(bytes);
+  EXPECT_THAT(ToString(bytes.error()), HasSubstr("rank 0 did not answer in time"));
+}
+
+TEST(RendezvousTest, ReadsTheEnvironmentOfTorchrun) {
+  const std::map<std::string, std::string> environment = {{"WORLD_SIZE", "8"},
+                                                          {"RANK", "5"},
+                                                          {"LOCAL_RANK", "1"},
+                                                          {"MASTER_ADDR", "node0"},
+                                                          {"MASTER_PORT", "29500"}};
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  const Result<ProcessPlace> place = ReadProcessPlace();
+  ASSERT_TRUE(place) << ToString(place.error());
+  EXPECT_EQ(place->rank, 5);
+  EXPECT_EQ(place->rank_count, 8);
+  EXPECT_EQ(place->device, 1);
+  EXPECT_EQ(place->host, "node0");
+  EXPECT_EQ(place->port, 29501);
+  setenv("RESHARD_PORT", "1234", 1);
+  EXPECT_EQ(ReadProcessPlace()->port, 1234);
+  setenv("RANK", "8", 1);  // one too many
+  EXPECT_THAT(ToString(ReadProcessPlace().error()),
+              HasSubstr("RANK: is \"8\"; set it to a number"));
+  setenv("RANK", "5", 1);
+  for (const auto& [name, value] : environment) {
+    setenv(name.c_str(), value.c_str(), 1);
+    unsetenv("RESHARD_PORT");
+    unsetenv(name.c_str());
+    EXPECT_THAT(ToString(ReadProcessPlace().error()), HasSubstr(name + ": is not set"));
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  for (const auto& [name, value] : environment) unsetenv(name.c_str());
+}
+
+}  // namespace
+}  // namespace reshard

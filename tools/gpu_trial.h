@@ -1,0 +1,33 @@
+// This process as one rank of `reshard-replay --backend nccl`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "foundation/error.h"
+#include "schedules/plan.h"
+
+namespace reshard {
+
+class NcclTrial;
+
+class GpuTrial {
+ public:
+  // Takes its rank and GPU from RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT
+  // (runtime/nccl/rendezvous.h). All ranks together; `plan` outlives the trial. An error where the
+  // command was built without NCCL.
+  static Result<GpuTrial> Make(const Plan& plan, std::chrono::nanoseconds deadline);
+
+  // As in TrialReplay, for this rank.
+  void Fill(std::uint64_t refit);
+  Result<double> Replay(std::uint64_t refit, std::chrono::nanoseconds deadline);
+  Result<void> Check(std::uint64_t refit);
+  RankIndex rank() const { return rank_; }
+
+ private:
+  RankIndex rank_ = 0;
+  std::shared_ptr<NcclTrial> trial_;
+};
+
+}  // namespace reshard

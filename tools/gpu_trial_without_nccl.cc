@@ -1,0 +1,18 @@
+#include "tools/gpu_trial.h"
+
+namespace reshard {
+namespace {
+
+tl::unexpected<Error> NoNccl() {
+  return InputError("--backend nccl", "this command was built without NCCL",
+                    "build it where the CUDA toolkit and NCCL are");
+}
+
+}  // namespace
+
+Result<GpuTrial> GpuTrial::Make(const Plan&, std::chrono::nanoseconds) { return NoNccl(); }
+void GpuTrial::Fill(std::uint64_t) {}
+Result<double> GpuTrial::Replay(std::uint64_t, std::chrono::nanoseconds) { return NoNccl(); }
+Result<void> GpuTrial::Check(std::uint64_t) { return NoNccl(); }
+
+}  // namespace reshard
