@@ -1,14 +1,45 @@
 #include "compiler/planner.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "compiler/baselines/awex_planner.h"
+#include "compiler/baselines/broadcast_planner.h"
+#include "compiler/baselines/direct_planner.h"
+#include "compiler/baselines/megatron_planner.h"
 #include "compiler/optimal_planner.h"
 
 namespace reshard {
+namespace {
 
-std::unique_ptr<Planner> MakePlanner(std::string_view name) {
-  if (name == "optimal") return std::make_unique<OptimalPlanner>();
-  return nullptr;
+template <typename Made>
+std::unique_ptr<Planner> Make() {
+  return std::make_unique<Made>();
 }
 
-std::vector<std::string_view> PlannerNames() { return {"optimal"}; }
+struct KnownPlanner {
+  std::string_view name;
+  std::unique_ptr<Planner> (*make)();
+};
+
+// Ours, then the baselines by name.
+constexpr KnownPlanner kPlanners[] = {
+    {"optimal", Make<OptimalPlanner>},     {"awex", Make<AwexPlanner>},
+    {"broadcast", Make<BroadcastPlanner>}, {"direct", Make<DirectPlanner>},
+    {"megatron", Make<MegatronPlanner>},
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> MakePlanner(std::string_view name) {
+  const auto* const found = std::ranges::find(kPlanners, name, &KnownPlanner::name);
+  return found == std::end(kPlanners) ? nullptr : found->make();
+}
+
+std::vector<std::string_view> PlannerNames() {
+  std::vector<std::string_view> names;
+  for (const KnownPlanner& planner : kPlanners) names.push_back(planner.name);
+  return names;
+}
 
 }  // namespace reshard

@@ -18,7 +18,9 @@ class Planner {
   virtual ~Planner() = default;
   virtual std::string_view Name() const = 0;
   // Fills profiles, columns, transfers, schedules and round_count of `plan`, whose job, demand and
-  // programs are there already.
+  // programs are there already; or, if all it makes is a simulation-only plan, its traffic
+  // (SetTraffic(), baselines/traffic_builder.h). Fails with what the job has that the method cannot
+  // express at all; what it cannot express of some tensors stands in Traffic::omissions.
   virtual Result<void> MakeSchedule(const Job& job, const CostModel& cost_model,
                                     Plan& plan) const = 0;
 };

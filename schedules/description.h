@@ -1,7 +1,8 @@
 // What a plan says about one rank or one class, as values and as text for people.
 //
 // All functions take a plan that has passed Verify(). Byte counts are payload: the bytes of
-// columns, without the padding between items.
+// columns, without the padding between items. A simulation-only plan has no slots, columns and
+// rounds to tell of: what its ranks exchange and copy is told.
 #pragma once
 
 #include <cstdint>

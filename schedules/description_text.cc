@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/carried_bytes.h"
 #include "schedules/description.h"
 #include "schedules/number_text.h"
 #include "schedules/rank_part.h"
@@ -103,31 +104,23 @@ std::string HopText(const HopDescription& hop) {
                      hop.is_same_domain ? "over NVLink" : "over NICs", hop.first_round);
 }
 
-struct Traffic {
+struct RankBytes {
   std::int64_t sent_network = 0;
   std::int64_t sent_nvlink = 0;
   std::int64_t received_network = 0;
   std::int64_t received_nvlink = 0;
 };
 
-std::vector<Traffic> TrafficByRank(const Plan& plan) {
-  std::vector<Traffic> traffic(plan.job.ranks.size());
-  for (const Transfer& transfer : plan.transfers) {
-    const auto from = static_cast<std::size_t>(transfer.from);
-    const auto to = static_cast<std::size_t>(transfer.to);
-    const Slot& slot =
-        plan.schedules[to].slots[static_cast<std::size_t>(transfer.destination.slot)];
+std::vector<RankBytes> BytesByRank(const Plan& plan) {
+  std::vector<RankBytes> by_rank(plan.job.ranks.size());
+  for (const CarriedBytes& carried : ListCarriedBytes(plan)) {
+    const auto from = static_cast<std::size_t>(carried.from);
+    const auto to = static_cast<std::size_t>(carried.to);
     const bool is_inside = plan.job.ranks[from].domain == plan.job.ranks[to].domain;
-    for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
-      const SlotItem& item =
-          slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)];
-      const Column& column = plan.columns[static_cast<std::size_t>(item.column)];
-      const std::int64_t bytes = column.end - column.begin;
-      (is_inside ? traffic[from].sent_nvlink : traffic[from].sent_network) += bytes;
-      (is_inside ? traffic[to].received_nvlink : traffic[to].received_network) += bytes;
-    }
+    (is_inside ? by_rank[from].sent_nvlink : by_rank[from].sent_network) += carried.bytes;
+    (is_inside ? by_rank[to].received_nvlink : by_rank[to].received_network) += carried.bytes;
   }
-  return traffic;
+  return by_rank;
 }
 
 }  // namespace
@@ -212,7 +205,7 @@ std::string ClassTable(const Plan& plan) {
 }
 
 std::string RankTable(const Plan& plan) {
-  const std::vector<Traffic> traffic = TrafficByRank(plan);
+  const std::vector<RankBytes> bytes = BytesByRank(plan);
   Table table;
   table.Add({"rank", "GPU", "domain", "source", "destination", "sent over NICs",
              "received over NICs", "sent over NVLink", "received over NVLink", "staging"});
@@ -223,9 +216,10 @@ std::string RankTable(const Plan& plan) {
     const Rank& rank = plan.job.ranks[i];
     table.Add({fmt::format("{}", i), fmt::format("{}", rank.gpu), fmt::format("{}", rank.domain),
                group(rank.source_group), group(rank.destination_group),
-               BytesText(traffic[i].sent_network), BytesText(traffic[i].received_network),
-               BytesText(traffic[i].sent_nvlink), BytesText(traffic[i].received_nvlink),
-               BytesText(StagingBytes(plan.schedules[i]))});
+               BytesText(bytes[i].sent_network), BytesText(bytes[i].received_network),
+               BytesText(bytes[i].sent_nvlink), BytesText(bytes[i].received_nvlink),
+               BytesText(plan.traffic ? plan.traffic->staging_bytes[i]
+                                      : StagingBytes(plan.schedules[i]))});
   }
   return table.Text("", {false, false, false, true, true, false, false, false, false, false});
 }

@@ -19,12 +19,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "schedules/copy_program.h"
 #include "schedules/demand.h"
 #include "schedules/job_records.h"
+#include "schedules/traffic.h"
 
 namespace reshard {
 
@@ -190,6 +192,9 @@ struct Plan {
   std::vector<Transfer> transfers;      // sorted by (from, to, first active round)
   std::vector<RankSchedule> schedules;  // one per rank
   RoundIndex round_count = 0;
+  // Set in a simulation-only plan, which has no profiles, columns, transfers or rounds, and a
+  // schedule without slots, moves and waits for each rank.
+  std::optional<Traffic> traffic;
   Notices notices;
   Certificate certificate;
   bool operator==(const Plan&) const = default;

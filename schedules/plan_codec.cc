@@ -133,6 +133,7 @@ class Decoder {
   Result<void> DecodeDemandAndPrograms();
   Result<void> DecodeScheduleSections();
   Result<void> DecodeRankSchedule(RankIndex rank);
+  Result<void> DecodeTrafficIfThere();
   Result<void> CheckRankSections();
 
   std::string_view bytes_;
@@ -253,7 +254,19 @@ Result<void> Decoder::DecodeScheduleSections() {
   for (std::size_t rank = 0; done && rank < plan_.job.ranks.size(); ++rank) {
     done = DecodeRankSchedule(static_cast<RankIndex>(rank));
   }
+  if (done) done = DecodeTrafficIfThere();
   return done;
+}
+
+Result<void> Decoder::DecodeTrafficIfThere() {
+  const auto rows = FindSections(table_, SectionKind::kTraffic, 0, place_);
+  if (!rows) return tl::unexpected(rows.error());
+  if (rows->empty()) return {};
+  plan_.traffic.emplace();
+  return ForParts(SectionKind::kTraffic, 0, true,
+                  [this](std::string_view bytes, const SectionContext& context) {
+                    return codec::DecodeTraffic(bytes, context, *plan_.traffic);
+                  });
 }
 
 // What a rank reads is its own section, what is verified is the plan: they must say the same.
@@ -317,6 +330,9 @@ Result<std::string> EncodePlan(const Plan& plan) {
   RankSections sections(plan);
   for (std::uint32_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
     writer.Add(SectionKind::kRank, rank, 0, sections.Of(static_cast<RankIndex>(rank)));
+  }
+  if (plan.traffic) {
+    writer.Add(SectionKind::kTraffic, 0, 0, codec::EncodeTraffic(*plan.traffic));
   }
   return writer.Finish(kPlanSchemaVersion);
 }

@@ -2,8 +2,9 @@
 //
 // A file is a fixed magic and schema version, a table of sections with offset, size and XXH3 hash,
 // and the sections: header and certificate, job text, tensors, layouts, demand, programs per
-// layout, schedule records, and per rank an index of what it needs. A rank reads the table and its
-// own sections only. Equal plans encode to equal bytes.
+// layout, schedule records, per rank an index of what it needs, and the traffic of a
+// simulation-only plan. A rank reads the table and its own sections only. Equal plans encode to
+// equal bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@
 
 namespace reshard {
 
-inline constexpr std::uint32_t kPlanSchemaVersion = 1;
+// 2: simulation-only plans.
+inline constexpr std::uint32_t kPlanSchemaVersion = 2;
 
 Result<std::string> EncodePlan(const Plan& plan);
 // `place` names the file in errors. Damaged, truncated, foreign or newer bytes are refused with a
@@ -29,7 +31,8 @@ Result<std::int64_t> WritePlanFile(const Plan& plan, const std::string& path);
 Result<Plan> ReadPlanFile(const std::string& path);
 // Reads the certificate alone.
 Result<Certificate> ReadCertificate(const std::string& path);
-// Reads the sections of one rank only, in time proportional to them.
+// Reads the sections of one rank only, in time proportional to them. A simulation-only plan has
+// none and is refused.
 Result<RankPart> ReadRankPart(const std::string& path, RankIndex rank);
 
 }  // namespace reshard

@@ -15,8 +15,9 @@ constexpr std::string_view kMagic("\x89RSHPLN\n", 8);
 constexpr std::size_t kHashedHeadBytes = kContainerHeadBytes - 8;
 
 constexpr std::array<std::string_view, kLastSectionKind + 1> kKindNames{
-    "",        "header", "job text",  "tensors",  "ranks",    "in-place pairs", "parameters",
-    "regions", "demand", "fragments", "programs", "schedule", "transfers",      "schedule"};
+    "",           "header",   "job text", "tensors",   "ranks",    "in-place pairs",
+    "parameters", "regions",  "demand",   "fragments", "programs", "schedule",
+    "transfers",  "schedule", "traffic"};
 
 template <std::unsigned_integral Number>
 void Append(std::string& out, Number value) {

@@ -39,8 +39,9 @@ enum class SectionKind : std::uint32_t {
   kSchedule,
   kTransfers,  // in parts
   kRank,       // one per rank
+  kTraffic,    // of a simulation-only plan
 };
-inline constexpr std::uint32_t kLastSectionKind = static_cast<std::uint32_t>(SectionKind::kRank);
+inline constexpr std::uint32_t kLastSectionKind = static_cast<std::uint32_t>(SectionKind::kTraffic);
 
 // "regions of layout 3, part 1".
 std::string SectionName(SectionKind kind, std::uint32_t index, std::uint32_t part);

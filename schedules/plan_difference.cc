@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "schedules/carried_bytes.h"
 #include "schedules/number_text.h"
 #include "schedules/rank_part.h"
 
@@ -138,14 +139,8 @@ void DiffDemand(const Demand& left, const Demand& right, Differences& difference
 
 std::vector<std::int64_t> BytesSent(const Plan& plan) {
   std::vector<std::int64_t> sent(plan.job.ranks.size(), 0);
-  for (const Transfer& transfer : plan.transfers) {
-    const Slot& slot = plan.schedules[static_cast<std::size_t>(transfer.to)]
-                           .slots[static_cast<std::size_t>(transfer.destination.slot)];
-    for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
-      const Column& column = plan.columns[static_cast<std::size_t>(
-          slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)].column)];
-      sent[static_cast<std::size_t>(transfer.from)] += column.end - column.begin;
-    }
+  for (const CarriedBytes& carried : ListCarriedBytes(plan)) {
+    sent[static_cast<std::size_t>(carried.from)] += carried.bytes;
   }
   return sent;
 }

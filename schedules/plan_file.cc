@@ -144,6 +144,10 @@ Result<void> RankPartReader::ReadLayout(LayoutIndex layout, const std::vector<Cl
 
 Result<RankPart> RankPartReader::Read(RankIndex rank) {
   if (auto done = ReadTable(); !done) return tl::unexpected(done.error());
+  if (!table_.empty() && table_.back().kind == SectionKind::kTraffic) {
+    return InputError(place_, "is a simulation-only plan, which has nothing to replay",
+                      "compile the job with --planner optimal");
+  }
   codec::RankSectionContent content;
   bool is_there = false;
   if (rank >= 0) {

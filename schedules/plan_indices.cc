@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -212,6 +213,33 @@ Result<void> TransfersFit(const Plan& plan) {
   return {};
 }
 
+Result<void> TrafficFits(const Plan& plan) {
+  if (!plan.traffic) return {};
+  const Traffic& traffic = *plan.traffic;
+  if (traffic.staging_bytes.size() != plan.job.ranks.size() ||
+      traffic.class_bytes.size() != plan.demand.classes.size()) {
+    return Bad("traffic", "it has not a row for each rank and each class");
+  }
+  for (std::size_t s = 0; s < traffic.streams.size(); ++s) {
+    for (const TrafficPhase& phase : traffic.streams[s].phases) {
+      const bool flows = std::ranges::all_of(phase.flows, [&](const TrafficFlow& flow) {
+        return IsRow(flow.from, plan.job.ranks) && IsRow(flow.to, plan.job.ranks);
+      });
+      const bool copies = std::ranges::all_of(
+          phase.copies, [&](const TrafficCopy& copy) { return IsRow(copy.rank, plan.job.ranks); });
+      if (!flows || !copies) {
+        return Bad(fmt::format("stream {}", s), "it names a rank that is not there");
+      }
+    }
+  }
+  for (const Omission& omission : traffic.omissions) {
+    if (!IsRow(omission.tensor, plan.job.tensors)) {
+      return Bad("omissions", fmt::format("there is no tensor {}", omission.tensor));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> PlanIndicesFit(const Plan& plan) {
@@ -222,6 +250,7 @@ Result<void> PlanIndicesFit(const Plan& plan) {
   if (fits) fits = ColumnsFit(plan);
   if (fits) fits = SchedulesFit(plan);
   if (fits) fits = TransfersFit(plan);
+  if (fits) fits = TrafficFits(plan);
   return fits;
 }
 

@@ -69,6 +69,10 @@ void AddColumns(std::span<const Column> columns, format::Columns& message);
 Result<void> ReadColumns(const format::Columns& message, const SectionContext& context,
                          std::vector<Column>& columns);
 
+// traffic_section.cc
+std::string EncodeTraffic(const Traffic& traffic);
+Result<void> DecodeTraffic(std::string_view bytes, const SectionContext& context, Traffic& traffic);
+
 class RunWriter {
  public:
   explicit RunWriter(format::Runs* message)

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <map>
 
+#include "schedules/carried_bytes.h"
 #include "schedules/description.h"
 #include "schedules/rank_part.h"
 
@@ -82,6 +83,34 @@ void DescribePeers(const Plan& plan, RankDescription& description) {
   for (const auto& [index, peer] : peers) description.peers.push_back(peer);
 }
 
+// Of a simulation-only plan: its flows have no rounds, its copies no slots.
+void DescribeTraffic(const Plan& plan, RankDescription& description) {
+  description.staging_bytes =
+      plan.traffic->staging_bytes[static_cast<std::size_t>(description.rank)];
+  std::map<RankIndex, PeerDescription> peers;
+  for (const CarriedBytes& carried : ListCarriedBytes(plan)) {
+    const bool is_sender = carried.from == description.rank;
+    if (!is_sender && carried.to != description.rank) continue;
+    const RankIndex other = is_sender ? carried.to : carried.from;
+    PeerDescription& peer = peers[other];
+    peer.peer = other;
+    peer.is_same_domain =
+        plan.job.ranks[static_cast<std::size_t>(other)].domain == description.record.domain;
+    (is_sender ? peer.sends : peer.receives) += carried.operations;
+    (is_sender ? peer.sent_bytes : peer.received_bytes) += carried.bytes;
+  }
+  for (const auto& [index, peer] : peers) description.peers.push_back(peer);
+  for (const TrafficStream& stream : plan.traffic->streams) {
+    for (const TrafficPhase& phase : stream.phases) {
+      for (const TrafficCopy& copy : phase.copies) {
+        if (copy.rank != description.rank) continue;
+        description.packed_bytes += copy.packed_bytes * phase.repeats;
+        description.unpacked_bytes += copy.unpacked_bytes * phase.repeats;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 RankDescription DescribeRank(const Plan& plan, RankIndex rank) {
@@ -97,6 +126,7 @@ RankDescription DescribeRank(const Plan& plan, RankIndex rank) {
   DescribeSlots(plan, schedule, description);
   DescribePeers(plan, description);
   description.waits = schedule.waits;
+  if (plan.traffic) DescribeTraffic(plan, description);
   return description;
 }
 

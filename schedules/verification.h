@@ -78,6 +78,11 @@ Result<void> VerifyGroups(const Plan& plan, const ChunkSpans& spans, VerifierRep
 // before its last reader.
 Result<void> VerifyInPlace(const Plan& plan);
 
+// verify_traffic.cc: in place of the five above for a simulation-only plan. Its traffic is legal,
+// brings every rank at least the bytes that it lacks and that are not named as omitted; staging and
+// operations (promises 4 and 5) are reported, not limited.
+Result<void> VerifyTraffic(const Plan& plan, VerifierReport& report);
+
 // Which parameters of a rank share memory: for each of one side, the one of the other, or -1. Both
 // empty where none does.
 struct SharedParameters {

@@ -10,9 +10,14 @@ Result<VerifierReport> Verify(const Plan& plan) {
   if (done) done = verification::VerifyRecords(plan);
   if (done) done = verification::VerifyRegions(plan);
   if (done) done = verification::VerifyDemand(plan);
+  VerifierReport report;
+  if (done && plan.traffic) {
+    done = verification::VerifyTraffic(plan, report);
+    if (!done) return tl::unexpected(done.error());
+    return report;
+  }
   if (done) done = verification::VerifyFlow(plan);
   if (!done) return tl::unexpected(done.error());
-  VerifierReport report;
   const verification::ChunkSpans spans(plan);
   done = verification::VerifyStaging(plan, spans, report);
   if (done) done = verification::VerifyGroups(plan, spans, report);

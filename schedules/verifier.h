@@ -18,8 +18,10 @@ struct VerifierReport {
   std::int64_t nvlink_bytes = 0;   // over all transfers inside a domain
 };
 
-// An Error names the rank, class, slot or transfer and the promise that is broken. Never crashes,
-// whatever the plan says; time and memory are proportional to the plan, not to its rounds.
+// A simulation-only plan (Plan::traffic) is proven legal and, in bytes, complete; what promises 4
+// and 5 are about is reported only. An Error names the rank, class, slot or transfer and the
+// promise that is broken. Never crashes, whatever the plan says; time and memory are proportional
+// to the plan, not to its rounds.
 Result<VerifierReport> Verify(const Plan& plan);
 
 // Holds the certificate against what Verify() has found, and the digest against the job text: the

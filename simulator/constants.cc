@@ -47,9 +47,9 @@ Result<Constants> FromDocument(const JsonDocument& document) {
   if (!top) return tl::unexpected(top.error());
   const Result<JsonCursor> all = root.Field("constants");
   if (!all) return tl::unexpected(all.error());
-  const Result<void> known =
-      all->ExpectFields({"networkChannelGBps", "networkChannelsPerPeer", "groupUs",
-                         "kernelLaunchUs", "operationsTogether", "batchUs", "copyHbmShare"});
+  const Result<void> known = all->ExpectFields(
+      {"networkChannelGBps", "networkChannelsPerPeer", "groupUs", "kernelLaunchUs",
+       "operationsTogether", "batchUs", "copyHbmShare", "eagerLaunchUs", "hostSynchronizationUs"});
   if (!known) return tl::unexpected(known.error());
 
   const Result<double> channel = NumberOf(*all, "networkChannelGBps", kPositiveNumber);
@@ -66,7 +66,11 @@ Result<Constants> FromDocument(const JsonDocument& document) {
   if (!batch) return tl::unexpected(batch.error());
   const Result<double> copy = NumberOf(*all, "copyHbmShare", NumberRange{0, 1, true});
   if (!copy) return tl::unexpected(copy.error());
-  return Constants{*channel, *channels, *group, *launch, *together, *batch, *copy};
+  const Result<double> eager = NumberOf(*all, "eagerLaunchUs", kDurationUs);
+  if (!eager) return tl::unexpected(eager.error());
+  const Result<double> host = NumberOf(*all, "hostSynchronizationUs", kDurationUs);
+  if (!host) return tl::unexpected(host.error());
+  return Constants{*channel, *channels, *group, *launch, *together, *batch, *copy, *eager, *host};
 }
 
 }  // namespace
@@ -92,6 +96,8 @@ std::string ConstantsDigest(const Constants& constants) {
   values.emplace_back("operationsTogether", constants.operations_together);
   values.emplace_back("batchUs", constants.batch_us);
   values.emplace_back("copyHbmShare", constants.copy_hbm_share);
+  values.emplace_back("eagerLaunchUs", constants.eager_launch_us);
+  values.emplace_back("hostSynchronizationUs", constants.host_synchronization_us);
   return DigestHex(CanonicalJson(JsonValue(std::move(values))));
 }
 

@@ -25,6 +25,9 @@ struct Constants {
   std::int64_t operations_together = 0;
   double batch_us = 0;
   double copy_hbm_share = 0;  // (0, 1]
+  // Of simulation-only plans, which the host drives phase by phase (traffic_replay.h).
+  double eager_launch_us = 0;
+  double host_synchronization_us = 0;
   bool operator==(const Constants&) const = default;
 };
 

@@ -31,8 +31,23 @@ Result<void> CheckCluster(const Cluster& cluster, double nic_share) {
 
 }  // namespace
 
+Result<Machine> PrepareMachine(const Plan& plan, const Cluster& cluster,
+                               const Constants& constants) {
+  if (Result<void> checked = CheckCluster(cluster, plan.job.options.nic_share); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  if (Result<void> checked = CheckRanks(plan, cluster); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  return Machine(cluster, constants, plan.job.options.nic_share);
+}
+
 Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
                                      const Constants& constants) {
+  if (plan.traffic) {
+    return InputError("plan", "is simulation-only and has no rounds to show",
+                      "use a plan of --planner optimal");
+  }
   if (Result<void> checked = CheckCluster(cluster, plan.job.options.nic_share); !checked) {
     return tl::unexpected(checked.error());
   }

@@ -15,8 +15,12 @@ struct PreparedReplay {
   ReplayModel model;
 };
 
+// The machine of a simulation-only plan, whose traffic needs no model. Fails as PrepareReplay().
+Result<Machine> PrepareMachine(const Plan& plan, const Cluster& cluster,
+                               const Constants& constants);
+
 // Everything that can be wrong with a plan or a cluster is found here, except waits that never end.
-// The result keeps a reference to `cluster`.
+// A simulation-only plan is refused. The result keeps a reference to `cluster`.
 Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
                                      const Constants& constants);
 

@@ -12,26 +12,6 @@ namespace {
 
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-Result<void> CheckRanks(const Plan& plan, const Cluster& cluster) {
-  for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
-    const std::int32_t gpu = plan.job.ranks[rank].gpu;
-    const std::string place = "plan: rank " + std::to_string(rank);
-    if (gpu < 0 || gpu >= static_cast<std::int64_t>(cluster.gpus.size())) {
-      return InputError(place, "sits on GPU " + std::to_string(gpu) + ", the cluster has " +
-                                   std::to_string(cluster.gpus.size()));
-    }
-    if (rank > 0 && gpu <= plan.job.ranks[rank - 1].gpu) {
-      return InputError(place, "ranks do not ascend by GPU");
-    }
-    if (cluster.gpus[At(gpu)].dead) {
-      return InputError("cluster: GPU " + std::to_string(gpu),
-                        "is dead, but rank " + std::to_string(rank) + " sits on it",
-                        "compile a plan without it");
-    }
-  }
-  return {};
-}
-
 // Lists each rank's transfers in `operations`, ascending.
 void ListOperations(ReplayModel& model) {
   std::vector<std::int32_t> counts(model.ranks.size());
@@ -99,6 +79,26 @@ Result<void> AddTransfers(const Plan& plan, const Machine& machine, const Worklo
 }
 
 }  // namespace
+
+Result<void> CheckRanks(const Plan& plan, const Cluster& cluster) {
+  for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
+    const std::int32_t gpu = plan.job.ranks[rank].gpu;
+    const std::string place = "plan: rank " + std::to_string(rank);
+    if (gpu < 0 || gpu >= static_cast<std::int64_t>(cluster.gpus.size())) {
+      return InputError(place, "sits on GPU " + std::to_string(gpu) + ", the cluster has " +
+                                   std::to_string(cluster.gpus.size()));
+    }
+    if (rank > 0 && gpu <= plan.job.ranks[rank - 1].gpu) {
+      return InputError(place, "ranks do not ascend by GPU");
+    }
+    if (cluster.gpus[At(gpu)].dead) {
+      return InputError("cluster: GPU " + std::to_string(gpu),
+                        "is dead, but rank " + std::to_string(rank) + " sits on it",
+                        "compile a plan without it");
+    }
+  }
+  return {};
+}
 
 Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
                                     const Machine& machine, const Constants& constants,

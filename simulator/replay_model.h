@@ -69,6 +69,9 @@ struct ReplayModel {
   }
 };
 
+// Fails where a rank sits on no GPU of `cluster` or a dead one, or ranks do not ascend by GPU.
+Result<void> CheckRanks(const Plan& plan, const Cluster& cluster);
+
 // Fails where a rank sits on no GPU or a dead one, or bytes have no way over `machine`.
 Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
                                     const Machine& machine, const Constants& constants,

@@ -7,6 +7,7 @@
 
 #include "simulator/preparation.h"
 #include "simulator/replay.h"
+#include "simulator/traffic_replay.h"
 
 namespace reshard {
 namespace {
@@ -45,8 +46,8 @@ Result<std::vector<double>> BytesPerResource(const ReplayModel& model) {
 
 class UseReport {
  public:
-  UseReport(const PreparedReplay& prepared, std::vector<double> bytes, double seconds)
-      : machine_(prepared.machine), bytes_(std::move(bytes)), seconds_(seconds) {}
+  UseReport(const Machine& machine, std::vector<double> bytes, double seconds)
+      : machine_(machine), bytes_(std::move(bytes)), seconds_(seconds) {}
 
   // `part` of the resource, under a name of its own.
   void Add(std::string name, ResourceIndex resource, double part) {
@@ -67,12 +68,10 @@ class UseReport {
 };
 
 // Resources of the plan's GPUs, and the fabric's: NICs, then NVLink, then HBM, then fabric.
-Result<std::vector<ResourceUse>> ReportUses(const Plan& plan, const Cluster& cluster,
-                                            const PreparedReplay& prepared, double seconds) {
-  Result<std::vector<double>> bytes = BytesPerResource(prepared.model);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const Machine& machine = prepared.machine;
-  UseReport report(prepared, std::move(*bytes), seconds);
+std::vector<ResourceUse> ReportUses(const Plan& plan, const Cluster& cluster,
+                                    const Machine& machine, std::vector<double> bytes,
+                                    double seconds) {
+  UseReport report(machine, std::move(bytes), seconds);
 
   std::vector<char> serves(cluster.nics.size());
   for (const Rank& rank : plan.job.ranks) {
@@ -100,10 +99,42 @@ Result<std::vector<ResourceUse>> ReportUses(const Plan& plan, const Cluster& clu
   return report.Take();
 }
 
+std::vector<RankTimes> TimesOfRanks(const std::vector<Nanoseconds>& lane_ends) {
+  std::vector<RankTimes> times;
+  for (std::size_t first = 0; first < lane_ends.size(); first += kLaneCount) {
+    const auto end = [&](Lane lane) {
+      return SecondsOf(lane_ends[first + static_cast<std::size_t>(lane)]);
+    };
+    times.push_back({end(Lane::kPack), end(Lane::kExchange), end(Lane::kUnpack)});
+  }
+  return times;
+}
+
+Result<SimulationResult> SimulateTraffic(const Plan& plan, const Cluster& cluster,
+                                         const Constants& constants) {
+  const Result<Machine> machine = PrepareMachine(plan, cluster, constants);
+  if (!machine) return tl::unexpected(machine.error());
+  Result<TrafficTimes> times = RunTraffic(plan, *machine, constants);
+  if (!times) return tl::unexpected(times.error());
+  SimulationResult result;
+  result.seconds = SecondsOf(times->end);
+  result.ranks = TimesOfRanks(times->lane_ends);
+  result.resources =
+      ReportUses(plan, cluster, *machine, std::move(times->resource_bytes), result.seconds);
+  return result;
+}
+
 }  // namespace
 
 Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
                                const Constants& constants) {
+  if (plan.traffic) {
+    return PrepareMachine(plan, cluster, constants).and_then([&](const Machine& machine) {
+      return RunTraffic(plan, machine, constants).map([](const TrafficTimes& times) {
+        return SecondsOf(times.end);
+      });
+    });
+  }
   return PrepareReplay(plan, cluster, constants).and_then([](const PreparedReplay& prepared) {
     return RunReplay(prepared.model).map([](const ReplayOutcome& outcome) {
       return SecondsOf(outcome.times.end);
@@ -113,6 +144,7 @@ Result<double> SimulateSeconds(const Plan& plan, const Cluster& cluster,
 
 Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
                                   const Constants& constants) {
+  if (plan.traffic) return SimulateTraffic(plan, cluster, constants);
   const Result<PreparedReplay> prepared = PrepareReplay(plan, cluster, constants);
   if (!prepared) return tl::unexpected(prepared.error());
   const Result<ReplayOutcome> outcome = RunReplay(prepared->model);
@@ -121,18 +153,14 @@ Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
 
   SimulationResult result;
   result.seconds = SecondsOf(times.end);
-  for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
-    const Nanoseconds* ends = &times.lane_ends[rank * kLaneCount];
-    result.ranks.push_back({SecondsOf(ends[static_cast<int>(Lane::kPack)]),
-                            SecondsOf(ends[static_cast<int>(Lane::kExchange)]),
-                            SecondsOf(ends[static_cast<int>(Lane::kUnpack)])});
-  }
+  result.ranks = TimesOfRanks(times.lane_ends);
   for (const Nanoseconds end : times.round_ends) {
     result.round_end_seconds.push_back(SecondsOf(end));
   }
-  Result<std::vector<ResourceUse>> uses = ReportUses(plan, cluster, *prepared, result.seconds);
-  if (!uses) return tl::unexpected(uses.error());
-  result.resources = std::move(*uses);
+  Result<std::vector<double>> bytes = BytesPerResource(prepared->model);
+  if (!bytes) return tl::unexpected(bytes.error());
+  result.resources =
+      ReportUses(plan, cluster, prepared->machine, *std::move(bytes), result.seconds);
   return result;
 }
 

@@ -28,8 +28,9 @@ struct RankTimes {
 struct SimulationResult {
   double seconds = 0;
   std::vector<RankTimes> ranks;
-  std::vector<ResourceUse> resources;     // NICs, then NVLink, then HBM, then fabric; cluster order
-  std::vector<double> round_end_seconds;  // latest end over ranks of the exchange of each round
+  std::vector<ResourceUse> resources;  // NICs, then NVLink, then HBM, then fabric; cluster order
+  // Latest end over ranks of the exchange of each round; none for a simulation-only plan.
+  std::vector<double> round_end_seconds;
 };
 
 // `plan` has passed Verify(), or is at least whole: indices, rounds and weights are checked, what

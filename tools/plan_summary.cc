@@ -62,6 +62,18 @@ void AppendList(const std::string& label, const std::vector<std::string>& lines,
   }
 }
 
+// What a simulation-only plan does not move, and why.
+std::vector<std::string> OmissionLines(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const Omission& omission : plan.traffic->omissions) {
+    lines.push_back(fmt::format("{} in {}, {} first: {}", BytesText(omission.bytes),
+                                CountedText(omission.tensors, "tensor", "tensors"),
+                                plan.job.tensors[static_cast<std::size_t>(omission.tensor)].name,
+                                omission.reason));
+  }
+  return lines;
+}
+
 std::string Limited(const std::string& amount, bool limited, const std::string& limit) {
   return limited ? amount + " of " + limit : amount;
 }
@@ -164,6 +176,7 @@ void AppendRows(const Plan& plan, TextTable& table) {
         lines.front());
     AppendList("left untouched", lines, table);
   }
+  if (plan.traffic) AppendList("left out", OmissionLines(plan), table);
   AppendList("lacking", plan.notices.lacking, table);
   AppendList("recompute", plan.notices.recompute, table);
 }

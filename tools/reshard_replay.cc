@@ -185,6 +185,13 @@ Result<void> Run(int argc, char** argv) {
   const Result<LoadedPlan> loaded = LoadPlan(arguments.plan);
   if (!loaded) return tl::unexpected(loaded.error());
   const Plan& plan = loaded->plan;
+  if (plan.traffic) {
+    return InputError(arguments.plan,
+                      fmt::format("is a simulation-only plan of planner '{}', which has nothing to "
+                                  "replay",
+                                  plan.job.options.planner),
+                      "compile the job with --planner optimal");
+  }
   const Result<PlanSummary> summary =
       Summarize(plan, loaded->verified, plan.certificate.predicted_seconds);
   if (!summary) return tl::unexpected(summary.error());

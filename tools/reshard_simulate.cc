@@ -24,6 +24,7 @@
 #include "tools/output_file.h"
 #include "tools/plan_loading.h"
 #include "tools/plan_summary.h"
+#include "tools/planner_comparison.h"
 #include "tools/progress.h"
 #include "tools/replay_overlay.h"
 #include "tools/report_file.h"
@@ -50,6 +51,7 @@ struct Arguments {
   std::string trace;
   std::string report;
   std::string overlay;
+  std::string compare;
   ScenarioRequest scenarios;
   bool json = false;
 };
@@ -65,6 +67,8 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
                          "write a page (HTML) with tables and pictures");
   command_line.AddOption("--overlay", "MEASURED", arguments.overlay,
                          "show a trace of reshard-replay beside the prediction");
+  command_line.AddOption("--compare", "NAME,..|all", arguments.compare,
+                         "one table of what these planners make of the job, and nothing else");
   AddScenarioOptions(command_line, arguments.scenarios);
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
   return command_line.Parse(argc, argv);
@@ -94,6 +98,34 @@ Result<Subject> CompileJob(const std::string& path, const Constants& constants,
       Compile(*job, cost_model, [&](std::string_view stage) { progress.Begin(stage); });
   if (!compiled) return tl::unexpected(compiled.error());
   return Subject{std::move(compiled->plan), compiled->report.verified, std::move(job->cluster)};
+}
+
+Result<Job> EmbeddedJob(const std::string& path) {
+  return LoadPlan(path).and_then([&](const LoadedPlan& loaded) {
+    return ParseJob(loaded.plan.job_json, path + ": embedded job");
+  });
+}
+
+// Prints the table of --compare.
+Result<void> Compare(const Arguments& arguments, bool is_job, const Constants& constants) {
+  const bool alone = arguments.trace.empty() && arguments.report.empty() &&
+                     arguments.overlay.empty() && arguments.scenarios.what_if.empty() &&
+                     arguments.scenarios.sweep.empty();
+  if (!alone) {
+    return UsageError("--compare excludes --trace, --report, --overlay, --what-if and --sweep",
+                      "give it alone");
+  }
+  const auto planners = ParsePlannerNames(arguments.compare);
+  if (!planners) return tl::unexpected(planners.error());
+  Progress progress;
+  progress.Begin("reading the job");
+  const Result<Job> job = is_job ? ReadJob(arguments.input) : EmbeddedJob(arguments.input);
+  if (!job) return tl::unexpected(job.error());
+  const auto comparison = ComparePlanners(*job, *planners, constants, progress);
+  if (!comparison) return tl::unexpected(comparison.error());
+  progress.End();
+  Print(arguments.json ? JsonReport(ComparisonFields(*comparison)) : ComparisonText(*comparison));
+  return {};
 }
 
 // What was written or read beside the tables.
@@ -233,6 +265,7 @@ Result<void> Run(int argc, char** argv) {
   if (Result<void> fine = CheckFiles(arguments); !fine) return fine;
   const Result<bool> is_job = HoldsJson(arguments.input);
   if (!is_job) return tl::unexpected(is_job.error());
+  if (!arguments.compare.empty()) return Compare(arguments, *is_job, *constants);
 
   Progress progress;
   progress.Begin(*is_job ? "reading the job" : "reading the plan");

@@ -69,9 +69,18 @@ void PrintVerdict(const Arguments& arguments, const LoadedPlan& loaded,
   const Options& options = loaded.plan.job.options;
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
   table.AddRow({"plan", fmt::format("{}, {}", arguments.plan, BytesText(loaded.file_bytes))});
-  table.AddRow({"verdict", "proven: complete, paired, ordered, free of deadlock, within limits"});
-  table.AddRow({"bytes", fmt::format("every byte of {} arrives where it is needed, once",
-                                     BytesText(summary.bytes))});
+  const bool is_simulated = loaded.plan.traffic.has_value();
+  table.AddRow(
+      {"verdict", is_simulated
+                      ? "simulation-only: complete in bytes; staging and operations as they are"
+                      : "proven: complete, paired, ordered, free of deadlock, within limits"});
+  table.AddRow(
+      {"bytes", is_simulated
+                    ? fmt::format("{} of {} arrive where they are needed",
+                                  BytesText(summary.bytes - OmittedBytes(*loaded.plan.traffic)),
+                                  BytesText(summary.bytes))
+                    : fmt::format("every byte of {} arrives where it is needed, once",
+                                  BytesText(summary.bytes))});
   table.AddRow(
       {"sent", fmt::format("{} between domains, {} inside them", BytesText(verified.network_bytes),
                            BytesText(verified.nvlink_bytes))});

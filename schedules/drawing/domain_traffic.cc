@@ -6,6 +6,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "schedules/carried_bytes.h"
+
 namespace reshard {
 namespace {
 
@@ -40,25 +42,18 @@ void CountRanks(const Plan& plan, std::vector<DomainSummary>& domains) {
 }
 
 void CountBytes(const Plan& plan, DomainTraffic& traffic) {
-  for (const Transfer& transfer : plan.transfers) {
-    const auto from =
-        static_cast<std::size_t>(plan.job.ranks[static_cast<std::size_t>(transfer.from)].domain);
-    const auto to =
-        static_cast<std::size_t>(plan.job.ranks[static_cast<std::size_t>(transfer.to)].domain);
-    const Slot& slot = plan.schedules[static_cast<std::size_t>(transfer.to)]
-                           .slots[static_cast<std::size_t>(transfer.destination.slot)];
-    std::int64_t bytes = 0;
-    for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
-      const Column& column = plan.columns[static_cast<std::size_t>(
-          slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)].column)];
-      bytes += column.end - column.begin;
-    }
+  const auto domain_of = [&plan](RankIndex rank) {
+    return static_cast<std::size_t>(plan.job.ranks[static_cast<std::size_t>(rank)].domain);
+  };
+  for (const CarriedBytes& carried : ListCarriedBytes(plan)) {
+    const std::size_t from = domain_of(carried.from);
+    const std::size_t to = domain_of(carried.to);
     if (from == to) {
-      traffic.domains[from].nvlink_bytes += bytes;
+      traffic.domains[from].nvlink_bytes += carried.bytes;
     } else {
-      traffic.domains[from].egress_bytes += bytes;
-      traffic.domains[to].ingress_bytes += bytes;
-      traffic.bytes[from][to] += bytes;
+      traffic.domains[from].egress_bytes += carried.bytes;
+      traffic.domains[to].ingress_bytes += carried.bytes;
+      traffic.bytes[from][to] += carried.bytes;
     }
   }
 }

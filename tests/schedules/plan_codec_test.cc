@@ -96,8 +96,8 @@ TEST(PlanCodecTest, OtherFilesAreRefusedByTheirHead) {
 
 TEST(PlanCodecTest, ANewerSchemaIsRefusedByName) {
   std::string bytes = Encoded(SmallPlan());
-  bytes[8] = 2;
-  EXPECT_THAT(RefusalOf(bytes), HasSubstr("has schema version 2, this program reads up to 1"));
+  bytes[8] = 3;
+  EXPECT_THAT(RefusalOf(bytes), HasSubstr("has schema version 3, this program reads up to 2"));
 }
 
 TEST(PlanCodecTest, EveryTruncationIsRefused) {

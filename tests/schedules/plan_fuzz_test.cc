@@ -55,11 +55,11 @@ TEST(PlanFuzzTest, RewrittenFilesNeverCrashReaderVerifierOrDescription) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
-  const std::string sound = *EncodePlan(SmallInPlacePlan());
+  const std::string sounds[] = {*EncodePlan(SmallInPlacePlan()), *EncodePlan(SmallTrafficPlan())};
   int decoded = 0;
   int accepted = 0;
   for (int trial = 0; trial < 30000; ++trial) {
-    const auto plan = DecodePlan(Rewritten(sound, random), "f");
+    const auto plan = DecodePlan(Rewritten(sounds[trial % 2], random), "f");
     if (!plan) {
       ASSERT_FALSE(plan.error().reason.empty());
       continue;

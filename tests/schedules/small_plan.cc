@@ -1,6 +1,7 @@
 #include "tests/schedules/small_plan.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace reshard {
@@ -150,6 +151,33 @@ Plan SmallInPlacePlan() {
   Plan plan = SmallPlan();
   plan.job.in_place = {{"b", "b"}};
   plan.schedules[1].local_moves.clear();
+  return plan;
+}
+
+Plan SmallTrafficPlan() {
+  Plan plan = SmallPlan();
+  plan.profiles.clear();
+  plan.columns.clear();
+  plan.transfers.clear();
+  plan.schedules.assign(plan.job.ranks.size(), {});
+  plan.round_count = 0;
+  Traffic traffic;
+  traffic.streams.resize(2);
+  traffic.streams[0].name = "chain";
+  TrafficPhase& chain = traffic.streams[0].phases.emplace_back();
+  chain.barriers = 1;
+  chain.chunk_bytes = 16;
+  chain.flows = {{0, 2, 200, 3, 0}, {2, 1, 72, 2, 1}};
+  chain.copies = {{2, 0, 200}};
+  traffic.streams[1].name = "star";
+  TrafficPhase& star = traffic.streams[1].phases.emplace_back();
+  star.repeats = 2;
+  star.host_synchronizations = 1;
+  star.flows = {{0, 3, 32, 1, 0}, {0, 4, 32, 1, 0}};
+  star.copies = {{0, 64, 0}};
+  traffic.staging_bytes = {64, 0, 200, 0, 0};
+  traffic.class_bytes = {72, 64, 128};
+  plan.traffic = std::move(traffic);
   return plan;
 }
 

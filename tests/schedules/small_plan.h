@@ -24,4 +24,10 @@ Plan SmallPlan();
 // Rank 1 receives class 2 nowhere: its source and destination "b" share memory, so nothing moves.
 Plan SmallInPlacePlan();
 
+// The same job and demand moved by a simulation-only plan: classes 0 and 2 leave rank 0 over rank 2
+// for rank 1, class 1 goes straight to ranks 3 and 4, twice half of it.
+//   stream 0, phase 0: 0 -> 2 of 200 B, on to 1 of 72 B as hop 1
+//   stream 1, phase 0, twice: 0 -> 3 and 0 -> 4 of 32 B, packed by 0
+Plan SmallTrafficPlan();
+
 }  // namespace reshard

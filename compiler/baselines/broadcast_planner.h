@@ -1,0 +1,24 @@
+// Gather and broadcast, as slime, verl, OpenRLHF and vLLM's `nccl` engine do it.
+//
+// Per pipeline stage of the source, one stage after another: the holders all-gather each tensor to
+// the stage's root (its first rank), and the root broadcasts it whole to all ranks of the
+// destination, in buckets of 1 GiB with a host synchronisation after each. It expresses any layout.
+//
+// The all-gather of a bucket is a ring over the first replica of every shard and the root: the link
+// into a rank carries all that this rank does not itself bring. The broadcast is NCCL's ring cut
+// open at the root: a pipelined chain over the destination's ranks in their order. A stage's
+// buckets are equal ones, each a gather and a broadcast; the two of all buckets are repeated
+// phases.
+#pragma once
+
+#include "compiler/planner.h"
+
+namespace reshard {
+
+class BroadcastPlanner final : public Planner {
+ public:
+  std::string_view Name() const override { return "broadcast"; }
+  Result<void> MakeSchedule(const Job& job, const CostModel& cost_model, Plan& plan) const override;
+};
+
+}  // namespace reshard

@@ -1,0 +1,75 @@
+#include "compiler/baselines/broadcast_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/compiler/baselines/baseline_plan.h"
+
+namespace reshard {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(BroadcastPlannerTest, GathersToTheRootThenBroadcastsWhole) {
+  // Two parts of 64 bytes: the ring carries each to the other, the chain the whole to each engine
+  // rank although it needs half of it.
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kF32, {8, 4});
+  for (int i = 0; i < 2; ++i) builder.AddSource(ChunkedRows("w", 8, 4, 2, i));
+  for (int i = 0; i < 2; ++i) builder.AddDestination(ChunkedRows("w", 8, 4, 2, i));
+  const Cluster cluster = UniformCluster(1, 4, 400, 50);
+  const Plan plan = MakeBaselinePlan("broadcast", builder.On(cluster), cluster);
+  ASSERT_EQ(plan.traffic->streams.size(), 1U);
+  const std::vector<TrafficPhase>& phases = plan.traffic->streams[0].phases;
+  ASSERT_EQ(phases.size(), 2U);
+  EXPECT_THAT(phases[0].flows,
+              ElementsAre(TrafficFlow{0, 1, 64, 1, 0}, TrafficFlow{1, 0, 64, 1, 0}));
+  EXPECT_THAT(phases[1].flows,
+              ElementsAre(TrafficFlow{0, 2, 128, 1, 0}, TrafficFlow{2, 3, 128, 1, 1}));
+  EXPECT_THAT(phases[1].copies, ElementsAre(TrafficCopy{2, 0, 64}, TrafficCopy{3, 0, 64}));
+  EXPECT_EQ(phases[1].host_synchronizations, 1);
+}
+
+TEST(BroadcastPlannerTest, ARootThatHoldsAllGathersNothing) {
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kF32, {8, 4});
+  for (int i = 0; i < 2; ++i) builder.AddSource({Rows("w", 0, 8, 4)});
+  builder.AddDestination({Rows("w", 0, 8, 4)});
+  const Cluster cluster = UniformCluster(1, 3, 400, 50);
+  const Plan plan = MakeBaselinePlan("broadcast", builder.On(cluster), cluster);
+  ASSERT_EQ(plan.traffic->streams[0].phases.size(), 1U);
+  EXPECT_THAT(plan.traffic->streams[0].phases[0].flows, ElementsAre(TrafficFlow{0, 2, 128, 1, 0}));
+}
+
+TEST(BroadcastPlannerTest, StagesFollowEachOtherEachWithItsRoot) {
+  JobRecordsBuilder builder;
+  builder.AddTensor("layers.0.w", DType::kF32, {8, 4});
+  builder.AddTensor("layers.1.w", DType::kF32, {8, 4});
+  builder.AddSource({Rows("layers.0.w", 0, 8, 4)});
+  builder.AddSource({Rows("layers.1.w", 0, 8, 4)});
+  builder.AddDestination({Rows("layers.0.w", 0, 8, 4), Rows("layers.1.w", 0, 8, 4)});
+  const Cluster cluster = UniformCluster(1, 3, 400, 50);
+  const Plan plan =
+      MakeBaselinePlan("broadcast", builder.On(cluster), cluster,
+                       R"({"source": {"gpus": "0-1", "layout": {"megatron": {"pipeline": 2}}}})");
+  const std::vector<TrafficPhase>& phases = plan.traffic->streams[0].phases;
+  ASSERT_EQ(phases.size(), 2U);
+  EXPECT_THAT(phases[0].flows, ElementsAre(TrafficFlow{0, 2, 128, 1, 0}));
+  EXPECT_THAT(phases[1].flows, ElementsAre(TrafficFlow{1, 2, 128, 1, 0}));
+}
+
+TEST(BroadcastPlannerTest, BucketsAreOfAGibibyteAtMost) {
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kF32, {5, std::int64_t{1} << 27});  // 2.5 GiB: three buckets
+  builder.AddSource({Rows("w", 0, 5, std::int64_t{1} << 27)});
+  builder.AddDestination({Rows("w", 0, 5, std::int64_t{1} << 27)});
+  const Cluster cluster = UniformCluster(1, 2, 400, 50);
+  const Plan plan = MakeBaselinePlan("broadcast", builder.On(cluster), cluster);
+  const TrafficPhase& phase = plan.traffic->streams[0].phases.at(0);
+  EXPECT_EQ(phase.repeats, 3);
+  EXPECT_EQ(phase.flows[0].bytes, ((std::int64_t{5} << 29) + 2) / 3);
+  EXPECT_THAT(plan.traffic->staging_bytes, ElementsAre(std::int64_t{1} << 30, std::int64_t{1} << 30));
+}
+
+}  // namespace
+}  // namespace reshard
