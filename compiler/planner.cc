@@ -6,6 +6,7 @@
 #include "compiler/baselines/awex_planner.h"
 #include "compiler/baselines/broadcast_planner.h"
 #include "compiler/baselines/direct_planner.h"
+#include "compiler/baselines/m2n_planner.h"
 #include "compiler/baselines/megatron_planner.h"
 #include "compiler/optimal_planner.h"
 
@@ -24,8 +25,11 @@ struct KnownPlanner {
 
 // Ours, then the baselines by name.
 constexpr KnownPlanner kPlanners[] = {
-    {"optimal", Make<OptimalPlanner>},     {"awex", Make<AwexPlanner>},
-    {"broadcast", Make<BroadcastPlanner>}, {"direct", Make<DirectPlanner>},
+    {"optimal", Make<OptimalPlanner>},
+    {"awex", Make<AwexPlanner>},
+    {"broadcast", Make<BroadcastPlanner>},
+    {"direct", Make<DirectPlanner>},
+    {"m2n", Make<M2nPlanner>},
     {"megatron", Make<MegatronPlanner>},
 };
 
