@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/baselines/alpa_planner.h"
 #include "compiler/baselines/awex_planner.h"
 #include "compiler/baselines/broadcast_planner.h"
 #include "compiler/baselines/direct_planner.h"
@@ -25,11 +26,9 @@ struct KnownPlanner {
 
 // Ours, then the baselines by name.
 constexpr KnownPlanner kPlanners[] = {
-    {"optimal", Make<OptimalPlanner>},
-    {"awex", Make<AwexPlanner>},
-    {"broadcast", Make<BroadcastPlanner>},
-    {"direct", Make<DirectPlanner>},
-    {"m2n", Make<M2nPlanner>},
+    {"optimal", Make<OptimalPlanner>},   {"alpa", Make<AlpaPlanner>},
+    {"awex", Make<AwexPlanner>},         {"broadcast", Make<BroadcastPlanner>},
+    {"direct", Make<DirectPlanner>},     {"m2n", Make<M2nPlanner>},
     {"megatron", Make<MegatronPlanner>},
 };
 
