@@ -68,7 +68,8 @@ TEST(BroadcastPlannerTest, BucketsAreOfAGibibyteAtMost) {
   const TrafficPhase& phase = plan.traffic->streams[0].phases.at(0);
   EXPECT_EQ(phase.repeats, 3);
   EXPECT_EQ(phase.flows[0].bytes, ((std::int64_t{5} << 29) + 2) / 3);
-  EXPECT_THAT(plan.traffic->staging_bytes, ElementsAre(std::int64_t{1} << 30, std::int64_t{1} << 30));
+  EXPECT_THAT(plan.traffic->staging_bytes,
+              ElementsAre(std::int64_t{1} << 30, std::int64_t{1} << 30));
 }
 
 }  // namespace
