@@ -9,6 +9,7 @@
 #include "compiler/baselines/direct_planner.h"
 #include "compiler/baselines/m2n_planner.h"
 #include "compiler/baselines/megatron_planner.h"
+#include "compiler/baselines/nemo_planner.h"
 #include "compiler/optimal_planner.h"
 
 namespace reshard {
@@ -29,7 +30,7 @@ constexpr KnownPlanner kPlanners[] = {
     {"optimal", Make<OptimalPlanner>},   {"alpa", Make<AlpaPlanner>},
     {"awex", Make<AwexPlanner>},         {"broadcast", Make<BroadcastPlanner>},
     {"direct", Make<DirectPlanner>},     {"m2n", Make<M2nPlanner>},
-    {"megatron", Make<MegatronPlanner>},
+    {"megatron", Make<MegatronPlanner>}, {"nemo", Make<NemoPlanner>},
 };
 
 }  // namespace

@@ -15,9 +15,6 @@
 namespace reshard {
 namespace {
 
-// NCCL passes a broadcast's bytes on in steps of this over NVLink (field notes, section 2).
-constexpr std::int64_t kStepBytes = std::int64_t{512} << 10;
-
 // The worker of each rank: GPUs that share their first NIC are one.
 struct Workers {
   std::vector<std::int32_t> of_rank;
@@ -61,7 +58,7 @@ class AlpaTraffic {
       PhaseBuilder builder;
       for (const AlpaTask& task : round) AddBroadcast(task, builder);
       TrafficPhase& phase = stream.phases.emplace_back();
-      phase.chunk_bytes = kStepBytes;
+      phase.chunk_bytes = kRingStepBytes;
       builder.MoveInto(phase);
     }
     traffic.streams.push_back(std::move(stream));

@@ -4,11 +4,7 @@
 // the stage's root (its first rank), and the root broadcasts it whole to all ranks of the
 // destination, in buckets of 1 GiB with a host synchronisation after each. It expresses any layout.
 //
-// The all-gather of a bucket is a ring over the first replica of every shard and the root: the link
-// into a rank carries all that this rank does not itself bring. The broadcast is NCCL's ring cut
-// open at the root: a pipelined chain over the destination's ranks in their order. A stage's
-// buckets are equal ones, each a gather and a broadcast; the two of all buckets are repeated
-// phases.
+// How gathers and broadcasts go: broadcast_builder.h.
 #pragma once
 
 #include "compiler/planner.h"

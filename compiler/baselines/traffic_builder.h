@@ -69,6 +69,10 @@ void SetTraffic(Traffic traffic, Plan& plan);
 // All of `group` as one NCCL group, launched once, that covers the whole demand.
 Traffic OnePhase(PhaseBuilder group, const Plan& plan);
 
+// NCCL passes the bytes of a ring or chain on in steps of this over NVLink (field notes, section
+// 2).
+inline constexpr std::int64_t kRingStepBytes = std::int64_t{512} << 10;
+
 // Part i of n items split into p contiguous parts, the first n mod p of them one larger.
 struct ItemRange {
   std::int64_t begin = 0;
