@@ -74,11 +74,8 @@ class Lowering {
         auto& [first, last] =
             windows.try_emplace({link.from, link.to}, std::pair{RoundIndex{1 << 30}, 0})
                 .first->second;
-        for (const std::int64_t h : link.hops) {
-          const RoundIndex round = hops_[static_cast<std::size_t>(h)].round;
-          first = std::min(first, round);
-          last = std::max(last, round + rounds);
-        }
+        first = std::min(first, link.first_round);
+        last = std::max(last, link.last_round + rounds);
       }
       for (const auto& [ranks, window] : windows) {
         const auto busy = busy_until.find(ranks);
@@ -154,21 +151,29 @@ class Lowering {
       }
       column_start_[c] = start;
       plan_.columns.push_back({column.demand_class, profile, column.begin, column.end});
+      largest_chunk_.push_back(LargestChunk(plan_.columns.back()));
     }
+  }
+
+  std::int64_t LargestChunk(const Column& column) const {
+    const Profile& profile = plan_.profiles[static_cast<std::size_t>(column.profile)];
+    const auto largest = std::ranges::max_element(profile.weights) - profile.weights.begin();
+    const auto last = static_cast<std::int64_t>(profile.weights.size()) - 1;
+    return AlignedBytes(
+        std::max(ChunkBytes(column, profile, largest), ChunkBytes(column, profile, last)));
   }
 
   RoundIndex RoundOf(const Hop& hop) const {
     return column_start_[static_cast<std::size_t>(hop.column)] + hop.round;
   }
 
-  // Whether `rank` is one the column is delivered to. A rank that only passes it on may need the
-  // same bytes and have them from elsewhere.
-  bool Receives(RankIndex rank, std::int32_t column) const {
-    const auto g =
-        static_cast<std::size_t>(routes_.columns[static_cast<std::size_t>(column)].group);
-    return std::ranges::any_of(deliveries_.groups[g].domains, [rank](const GroupDomain& domain) {
-      return std::ranges::binary_search(domain.receivers, rank);
-    });
+  // Whether `rank` is one the group's columns are delivered to. A rank that only passes them on may
+  // need the same bytes and have them from elsewhere.
+  bool Receives(RankIndex rank, std::size_t group) const {
+    const std::vector<GroupDomain>& domains = deliveries_.groups[group].domains;
+    const auto at = std::ranges::lower_bound(
+        domains, plan_.job.ranks[static_cast<std::size_t>(rank)].domain, {}, &GroupDomain::domain);
+    return at != domains.end() && std::ranges::binary_search(at->receivers, rank);
   }
 
   SlotIndex AddSlot(RankIndex rank, std::int32_t phase, Slot slot) {
@@ -196,15 +201,12 @@ class Lowering {
     std::map<RoundIndex, std::int64_t> whole;
     for (const SlotItem& item : slot.items) {
       const Column& column = plan_.columns[static_cast<std::size_t>(item.column)];
-      const Profile& profile = plan_.profiles[static_cast<std::size_t>(column.profile)];
-      if (profile.weights.size() == 1) {
-        whole[item.first_round] += AlignedBytes(column.end - column.begin);
-        continue;
+      const std::int64_t largest = largest_chunk_[static_cast<std::size_t>(item.column)];
+      if (plan_.profiles[static_cast<std::size_t>(column.profile)].weights.size() == 1) {
+        whole[item.first_round] += largest;
+      } else {
+        chunked += largest;
       }
-      const auto largest = std::ranges::max_element(profile.weights) - profile.weights.begin();
-      const auto last = static_cast<std::int64_t>(profile.weights.size()) - 1;
-      chunked += AlignedBytes(
-          std::max(ChunkBytes(column, profile, largest), ChunkBytes(column, profile, last)));
     }
     std::int64_t fullest = 0;
     for (const auto& [round, bytes] : whole) fullest = std::max(fullest, bytes);
@@ -213,6 +215,11 @@ class Lowering {
 
   void MakeReceiveSlots() {
     receive_slot_.assign(areas_.size(), -1);
+    struct Answer {
+      RankIndex rank = -1;
+      bool receives = false;
+    };
+    std::vector<Answer> of_group(deliveries_.groups.size());
     for (std::size_t a = 0; a < areas_.size(); ++a) {
       if (areas_[a].empty()) continue;
       const auto rank = static_cast<RankIndex>(a / phases_.bytes.size());
@@ -224,7 +231,10 @@ class Lowering {
           SlotItem item;
           item.column = hop.column;
           item.first_round = RoundOf(hop);
-          item.unpack = Receives(rank, hop.column);
+          const auto g =
+              static_cast<std::size_t>(routes_.columns[static_cast<std::size_t>(hop.column)].group);
+          if (of_group[g].rank != rank) of_group[g] = {rank, Receives(rank, g)};
+          item.unpack = of_group[g].receives;
           slot.items.push_back(item);
         }
       }
@@ -347,6 +357,7 @@ class Lowering {
   std::vector<std::int64_t> last_staging_, earlier_staging_;  // per rank
   std::vector<RoundIndex> phase_start_;
   std::vector<RoundIndex> column_start_;
+  std::vector<std::int64_t> largest_chunk_;  // per column
   std::map<std::pair<std::int32_t, RoundIndex>, ProfileIndex> profile_of_;
   std::vector<SlotIndex> receive_slot_;  // per rank and phase
   std::map<RankIndex, std::vector<SlotIndex>> packed_of_rank_;

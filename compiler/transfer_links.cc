@@ -138,6 +138,17 @@ class LinkMaker {
         }
       }
     }
+    for (Link& link : result_.links) {
+      link.first_round = link.last_round = RoundOfHop(link.hops[0]);
+      for (const std::int64_t h : link.hops) {
+        link.first_round = std::min(link.first_round, RoundOfHop(h));
+        link.last_round = std::max(link.last_round, RoundOfHop(h));
+      }
+    }
+  }
+
+  RoundIndex RoundOfHop(std::int64_t hop) const {
+    return result_.hops[static_cast<std::size_t>(hop)].round;
   }
 
   std::int32_t DomainOf(RankIndex rank) const {

@@ -33,6 +33,8 @@ struct Link {
   std::vector<std::int64_t> hops;  // ascending by column
   bool packed = false;             // from a pack slot, not from a receive slot
   bool forwards = false;           // some of it was received
+  RoundIndex first_round = 0;      // of chunk 0 on its earliest and on its latest hop
+  RoundIndex last_round = 0;
 };
 
 struct TransferLinks {
