@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "compiler/bounds.h"
@@ -16,6 +17,19 @@ namespace {
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+template <typename T>
+struct Timed {
+  Result<T> result;
+  double seconds = 0;  // wall clock
+};
+
+template <typename T>
+Timed<T> TimedCall(const std::function<Result<T>()>& call) {
+  const auto start = std::chrono::steady_clock::now();
+  Result<T> result = call();
+  return {std::move(result), SecondsSince(start)};
 }
 
 Result<std::unique_ptr<Planner>> PlannerOf(const Options& options) {
@@ -42,7 +56,7 @@ Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
 
   Compiled compiled;
   Plan& plan = compiled.plan;
-  auto start = std::chrono::steady_clock::now();
+  const auto start = std::chrono::steady_clock::now();
   plan.job_json = job.canonical_json;
   plan.job_digest = job.digest;
   plan.job = job.records;
@@ -65,18 +79,19 @@ Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
   }
   compiled.report.plan_seconds = SecondsSince(start);
 
-  announce("verify");
-  start = std::chrono::steady_clock::now();
-  Result<VerifierReport> verified = Verify(plan);
+  announce("verify, simulate");
+  Timed<double> prediction;
+  std::thread simulation(
+      [&] { prediction = TimedCall<double>([&] { return cost_model.PredictSeconds(plan); }); });
+  const auto verification = TimedCall<VerifierReport>([&] { return Verify(plan); });
+  simulation.join();
+  const Result<VerifierReport>& verified = verification.result;
   if (!verified) return tl::unexpected(verified.error());
-  compiled.report.verified = *verified;
-  compiled.report.verify_seconds = SecondsSince(start);
-
-  announce("simulate");
-  start = std::chrono::steady_clock::now();
-  Result<double> seconds = cost_model.PredictSeconds(plan);
+  const Result<double>& seconds = prediction.result;
   if (!seconds) return tl::unexpected(seconds.error());
-  compiled.report.simulate_seconds = SecondsSince(start);
+  compiled.report.verified = *verified;
+  compiled.report.verify_seconds = verification.seconds;
+  compiled.report.simulate_seconds = prediction.seconds;
 
   plan.certificate.predicted_seconds = *seconds;
   plan.certificate.constants_digest = cost_model.ConstantsDigest();

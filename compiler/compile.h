@@ -27,7 +27,8 @@ struct Compiled {
 // Called with the name of each stage as it begins, for a progress line.
 using StageListener = std::function<void(std::string_view stage)>;
 
-// Demand, bounds, planning, lowering, verification, prediction.
+// Demand, bounds, planning, lowering; then verification and prediction, which read the plan at the
+// same time from two threads.
 Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
                          const StageListener& on_stage = {});
 

@@ -1,6 +1,7 @@
 #include "compiler/transfer_links.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace reshard {
@@ -46,30 +47,40 @@ class LinkMaker {
   }
 
   void MakeLinks() {
-    struct Key {
-      std::uint64_t ranks = 0;
-      std::int32_t phase = 0;
-      std::int64_t hop = 0;
-      auto operator<=>(const Key&) const = default;
-    };
-    std::vector<Key> keys;
-    keys.reserve(result_.hops.size());
-    for (std::size_t h = 0; h < result_.hops.size(); ++h) {
-      const Hop& hop = result_.hops[h];
-      keys.push_back(
-          {static_cast<std::uint64_t>(hop.from) << 32 | static_cast<std::uint32_t>(hop.to),
-           PhaseOf(hop.column), static_cast<std::int64_t>(h)});
-    }
-    std::sort(keys.begin(), keys.end());  // hops of a link: ascending by column
-    for (const Key& key : keys) {
-      Hop& hop = result_.hops[static_cast<std::size_t>(key.hop)];
+    for (const std::int64_t h : HopsInOrder()) {
+      Hop& hop = result_.hops[static_cast<std::size_t>(h)];
+      const std::int32_t phase = PhaseOf(hop.column);
       if (result_.links.empty() || result_.links.back().from != hop.from ||
-          result_.links.back().to != hop.to || result_.links.back().phase != key.phase) {
-        result_.links.push_back({key.phase, hop.from, hop.to, {}});
+          result_.links.back().to != hop.to || result_.links.back().phase != phase) {
+        result_.links.push_back({phase, hop.from, hop.to, {}});
       }
       hop.link = static_cast<std::int32_t>(result_.links.size()) - 1;
-      result_.links.back().hops.push_back(key.hop);
+      result_.links.back().hops.push_back(h);
     }
+  }
+
+  // All hops by (from, to, phase), those of a link ascending by column. There are tens of millions
+  // of few keys, so each key is sorted by counting, the last one first.
+  std::vector<std::int64_t> HopsInOrder() const {
+    std::vector<std::int64_t> order(result_.hops.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto sort_by = [&order](std::size_t key_count, const auto& key_of) {
+      std::vector<std::size_t> next(key_count + 1, 0);
+      for (const std::int64_t h : order) ++next[static_cast<std::size_t>(key_of(h)) + 1];
+      std::partial_sum(next.begin(), next.end(), next.begin());
+      std::vector<std::int64_t> sorted(order.size());
+      for (const std::int64_t h : order) sorted[next[static_cast<std::size_t>(key_of(h))]++] = h;
+      order = std::move(sorted);
+    };
+    const auto hop = [this](std::int64_t h) -> const Hop& {
+      return result_.hops[static_cast<std::size_t>(h)];
+    };
+    if (phases_.bytes.size() > 1) {
+      sort_by(phases_.bytes.size(), [&](std::int64_t h) { return PhaseOf(hop(h).column); });
+    }
+    sort_by(job_.ranks.size(), [&](std::int64_t h) { return hop(h).to; });
+    sort_by(job_.ranks.size(), [&](std::int64_t h) { return hop(h).from; });
+    return order;
   }
 
   std::size_t Area(RankIndex rank, std::int32_t phase) const {

@@ -62,12 +62,41 @@ class Readings {
   std::vector<std::vector<Reading>> by_slot_;
 };
 
+// Bytes that enter (or, negative, leave) a slot's instance as one round follows another.
+struct Change {
+  std::int64_t round = 0;
+  std::int64_t bytes = 0;
+};
+
+// Sums the changes of each round. Real plans have far more changes than rounds; where a file has
+// rounds far apart, they are sorted instead, so that it cannot make the sums long.
+Wide LargestSum(std::vector<Change>& changes) {
+  if (changes.empty()) return 0;
+  const auto [first, last] = std::ranges::minmax(changes, {}, &Change::round);
+  std::vector<Wide> sums;
+  if (last.round - first.round <= static_cast<std::int64_t>(changes.size())) {
+    sums.resize(static_cast<std::size_t>(last.round - first.round) + 1);
+    for (const Change& change : changes) {
+      sums[static_cast<std::size_t>(change.round - first.round)] += change.bytes;
+    }
+  } else {
+    std::ranges::sort(changes, {}, &Change::round);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      if (i == 0 || changes[i].round != changes[i - 1].round) sums.push_back(0);
+      sums.back() += changes[i].bytes;
+    }
+  }
+  Wide content = 0;
+  Wide largest = 0;
+  for (const Wide sum : sums) {
+    content += sum;
+    largest = std::max(largest, content);
+  }
+  return largest;
+}
+
 // The most that one round puts into a slot, from the rounds in which something changes.
 Wide LargestContent(const Slot& slot, const ChunkSpans& spans) {
-  struct Change {
-    std::int64_t round;
-    std::int64_t bytes;
-  };
   std::vector<Change> changes;
   for (const SlotItem& item : slot.items) {
     for (const ChunkSpan& span : spans[item.column]) {
@@ -76,16 +105,7 @@ Wide LargestContent(const Slot& slot, const ChunkSpans& spans) {
       changes.push_back({item.first_round + span.last, -bytes});
     }
   }
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    return std::pair(a.round, a.bytes) < std::pair(b.round, b.bytes);
-  });
-  Wide content = 0;
-  Wide largest = 0;
-  for (const Change& change : changes) {  // of one round, what ends comes first
-    content += change.bytes;
-    largest = std::max(largest, content);
-  }
-  return largest;
+  return LargestSum(changes);
 }
 
 Result<void> CheckContent(const RankSchedule& schedule, std::size_t rank, const ChunkSpans& spans) {

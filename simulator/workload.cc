@@ -146,24 +146,59 @@ class WorkloadBuilder {
 
   // Turns `changes_` into segments and empties it.
   Result<SegmentRange> Close() {
-    std::sort(changes_.begin(), changes_.end(),
-              [](const Change& a, const Change& b) { return a.round < b.round; });
+    if (!SumByRound()) return InputError("", "moves more than 2^63 bytes in one round");
     SegmentRange range{static_cast<std::int64_t>(work_.segments.size()), 0};
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < changes_.size();) {
-      const RoundIndex round = changes_[i].round;
-      const std::int64_t before = bytes;
-      for (; i < changes_.size() && changes_[i].round == round; ++i) {
-        const std::optional<std::int64_t> sum = CheckedAdd(bytes, changes_[i].delta);
-        if (!sum) return InputError("", "moves more than 2^63 bytes in one round");
-        bytes = *sum;
-      }
-      if (bytes == before) continue;
-      work_.segments.push_back({round, bytes});
+    for (const Change& change : changes_) {
+      if (change.delta == 0) continue;
+      const std::optional<std::int64_t> sum = CheckedAdd(bytes, change.delta);
+      if (!sum) return InputError("", "moves more than 2^63 bytes in one round");
+      bytes = *sum;
+      work_.segments.push_back({change.round, bytes});
       ++range.count;
     }
     changes_.clear();
     return range;
+  }
+
+  // Leaves in `changes_` one change a round, ascending; false if a sum exceeds 64 bits. Real plans
+  // have far more changes than rounds, so each round has its sum; where a file has rounds far
+  // apart, the changes are sorted instead.
+  bool SumByRound() {
+    if (changes_.empty()) return true;
+    const auto [first, last] = std::ranges::minmax(changes_, {}, &Change::round);
+    const std::int64_t rounds = std::int64_t{last.round} - first.round + 1;
+    if (rounds > static_cast<std::int64_t>(changes_.size())) {
+      std::ranges::sort(changes_, {}, &Change::round);
+      std::size_t kept = 0;
+      for (std::size_t i = 1; i < changes_.size(); ++i) {
+        if (changes_[i].round != changes_[kept].round) {
+          changes_[++kept] = changes_[i];
+        } else if (!Accumulate(changes_[i].delta, changes_[kept].delta)) {
+          return false;
+        }
+      }
+      changes_.resize(kept + 1);
+      return true;
+    }
+    std::vector<Change> sums(static_cast<std::size_t>(rounds));
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i].round = static_cast<RoundIndex>(first.round + static_cast<std::int64_t>(i));
+    }
+    for (const Change& change : changes_) {
+      if (!Accumulate(change.delta,
+                      sums[static_cast<std::size_t>(change.round - first.round)].delta)) {
+        return false;
+      }
+    }
+    changes_ = std::move(sums);
+    return true;
+  }
+
+  static bool Accumulate(std::int64_t delta, std::int64_t& sum) {
+    const std::optional<std::int64_t> next = CheckedAdd(sum, delta);
+    if (next) sum = *next;
+    return next.has_value();
   }
 
   Result<void> ReadLanes(std::size_t rank) {
