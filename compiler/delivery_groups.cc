@@ -7,6 +7,9 @@
 namespace reshard {
 namespace {
 
+// Parts of one group that its receivers are handed, all together: each is an entry of their slots.
+constexpr std::int64_t kMostPartsHanded = std::int64_t{1} << 21;
+
 const CopyProgram& ProgramOf(const std::vector<CopyProgram>& programs, LayoutIndex layout,
                              ClassIndex demand_class) {
   return *std::ranges::lower_bound(
@@ -33,6 +36,16 @@ bool LiesInPlace(const JobRecords& job, const std::vector<CopyProgram>& programs
 }
 
 }  // namespace
+
+std::int64_t DeliveryGroup::LeastPartBytes() const {
+  std::int64_t receivers = 0;
+  for (const GroupDomain& domain : domains) {
+    receivers += static_cast<std::int64_t>(domain.receivers.size());
+  }
+  return bytes /
+             std::max<std::int64_t>(1, kMostPartsHanded / std::max<std::int64_t>(1, receivers)) +
+         1;
+}
 
 std::vector<RankIndex> DeliveryGroup::Receivers() const {
   std::vector<RankIndex> receivers;

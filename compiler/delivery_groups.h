@@ -33,6 +33,12 @@ struct DeliveryGroup {
   std::int64_t bytes = 0;            // of all its classes, each once
 
   std::vector<RankIndex> Receivers() const;  // ascending
+
+  // What a holder should send of it, and a domain take in first, if anything: as little as that
+  // its receivers together are handed no more than some millions of parts. Without it the parts of
+  // a group that all ranks need, and with them the plan, would grow with the square of the ranks;
+  // narrower groups make up for what it leaves uneven.
+  std::int64_t LeastPartBytes() const;
 };
 
 struct Deliveries {

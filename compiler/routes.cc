@@ -42,8 +42,9 @@ class RouteMaker {
     std::int64_t from = 0;
     std::int64_t to = 0;
     bool star = false;
-    std::vector<std::int64_t> ends;  // where the part that enters each domain first ends
-    std::int64_t helped_from = 0;    // from here on it enters helpers first
+    std::vector<std::size_t> entries;  // domains of the group that a part enters first, ascending
+    std::vector<std::int64_t> ends;    // where each of these parts ends
+    std::int64_t helped_from = 0;      // from here on it enters helpers first
   };
 
   struct Cursor {  // on a group's line
@@ -102,7 +103,7 @@ class RouteMaker {
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     std::int64_t from = 0;
     for (const std::int64_t to : cuts) {
-      intervals_.push_back({g, from, to, from >= star_begin, {}, to});
+      intervals_.push_back({g, from, to, from >= star_begin, {}, {}, to});
       from = to;
     }
   }
@@ -140,16 +141,18 @@ class RouteMaker {
       }
     }
     std::vector<SplitRequest> requests;
-    for (const Interval& interval : intervals_) {
+    for (std::size_t i = 0; i < intervals_.size(); ++i) {
+      Interval& interval = intervals_[i];
       SplitRequest request;
-      const auto domains =
-          static_cast<std::int64_t>(deliveries_.groups[interval.group].domains.size());
-      if (!interval.star && domains > 1) {
-        request.bytes = (interval.helped_from - interval.from) * (domains - 1);
-        for (std::int64_t d = 0; d < domains; ++d) {
-          request.candidates.push_back(
-              HeadOf(interval.group, static_cast<std::size_t>(d), interval.from));
-        }
+      request.bytes = RelayedBytes(interval);
+      if (request.bytes > 0) {
+        const DeliveryGroup& group = deliveries_.groups[interval.group];
+        const std::int64_t worth = (interval.helped_from - interval.from) / group.LeastPartBytes();
+        interval.entries = Spread(group.domains.size(),
+                                  static_cast<std::size_t>(std::max<std::int64_t>(1, worth)), i);
+      }
+      for (const std::size_t d : interval.entries) {
+        request.candidates.push_back(HeadOf(interval.group, d, interval.from));
       }
       requests.push_back(std::move(request));
     }
@@ -157,11 +160,29 @@ class RouteMaker {
     for (std::size_t i = 0; i < intervals_.size(); ++i) EndParts(shares[i], intervals_[i]);
   }
 
-  // Where on the line the part of each domain ends; parts too small to be worth a path of their own
+  // What the heads of an interval send on to other domains, all together.
+  std::int64_t RelayedBytes(const Interval& interval) const {
+    if (interval.star) return 0;
+    const auto domains =
+        static_cast<std::int64_t>(deliveries_.groups[interval.group].domains.size());
+    return (interval.helped_from - interval.from) * (domains - 1);
+  }
+
+  // At most `count` of `size` indices, evenly spread from the one that `turn` picks; ascending.
+  static std::vector<std::size_t> Spread(std::size_t size, std::size_t count, std::size_t turn) {
+    count = std::min(count, size);
+    std::vector<std::size_t> chosen;
+    for (std::size_t k = 0; k < count; ++k) chosen.push_back((turn + k * size / count) % size);
+    std::ranges::sort(chosen);
+    return chosen;
+  }
+
+  // Where on the line the part of each entry ends; parts too small to be worth a path of their own
   // go to the largest.
   void EndParts(const std::vector<std::int64_t>& shares, Interval& interval) const {
     const std::size_t domains = deliveries_.groups[interval.group].domains.size();
-    if (interval.star || domains < 2) {
+    if (interval.entries.empty()) {
+      interval.entries.assign(1, 0);
       interval.ends.assign(1, interval.helped_from);
       return;
     }
@@ -190,10 +211,10 @@ class RouteMaker {
         continue;
       }
       std::int64_t start = interval.from;
-      for (std::size_t d = 0; d < interval.ends.size(); ++d) {
-        if (interval.ends[d] <= start) continue;
-        Advance(group, interval.ends[d], AddPath(Tree(group, start, d)), cursor);
-        start = interval.ends[d];
+      for (std::size_t k = 0; k < interval.ends.size(); ++k) {
+        if (interval.ends[k] <= start) continue;
+        Advance(group, interval.ends[k], AddPath(Tree(group, start, interval.entries[k])), cursor);
+        start = interval.ends[k];
       }
       if (start < interval.to) EnterHelpers(interval, start, cursor);
     }

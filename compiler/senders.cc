@@ -79,7 +79,11 @@ class SenderAssignment {
           AddAssigned(g, i, rates, stretches);
         } else {
           const std::int64_t bytes = Bytes(c.demand_class);
-          stretches.push_back({g, c.demand_class, 0, false, {bytes, Candidates(c, bytes, rates)}});
+          stretches.push_back({g,
+                               c.demand_class,
+                               0,
+                               false,
+                               {bytes, Candidates(c, bytes, group.LeastPartBytes(), rates)}});
         }
       }
     }
@@ -119,7 +123,12 @@ class SenderAssignment {
         if (end == begin) continue;
         const GroupClass there{c.demand_class, InDomain(c.holders, share.domain)};
         stretches.push_back(
-            {g, c.demand_class, begin, star, {end - begin, Candidates(there, end - begin, rates)}});
+            {g,
+             c.demand_class,
+             begin,
+             star,
+             {end - begin,
+              Candidates(there, end - begin, deliveries_.groups[g].LeastPartBytes(), rates)}});
         begin = end;
       }
     }
@@ -151,6 +160,7 @@ class SenderAssignment {
   // Holders with a working link; of a small class only as many as its bytes are worth, different
   // ones for different classes.
   std::vector<RankIndex> Candidates(const GroupClass& c, std::int64_t bytes,
+                                    std::int64_t least_bytes,
                                     const std::vector<double>& rates) const {
     std::vector<RankIndex> able;
     for (const RankIndex h : c.holders) {
@@ -159,7 +169,8 @@ class SenderAssignment {
     if (able.empty()) std::ranges::copy_if(c.holders, std::back_inserter(able), HasLinkInside());
     if (able.empty()) able = c.holders;
     const auto count = static_cast<std::int64_t>(able.size());
-    const std::int64_t worth = std::max<std::int64_t>(1, bytes / kMinPieceBytes);
+    const std::int64_t worth =
+        std::max<std::int64_t>(1, bytes / std::max(kMinPieceBytes, least_bytes));
     if (worth >= count) return able;
     std::vector<RankIndex> chosen;
     for (std::int64_t k = 0; k < worth; ++k) {
