@@ -1,6 +1,7 @@
 #include "simulator/flow_engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 
@@ -22,12 +23,14 @@ constexpr int kCarefulRounds = 6;
 }  // namespace
 
 FlowEngine::FlowEngine(const FlowTable& table, std::vector<double> capacities,
-                       FlowObserver* observer)
+                       FlowObserver* observer, double end_tolerance)
     : table_(table),
       capacities_(std::move(capacities)),
       observer_(observer),
+      end_tolerance_(end_tolerance),
       solver_(table, capacities_.size()),
       rates_(table.size()),
+      started_at_(table.size()),
       remaining_(table.size()),
       set_at_(table.size()),
       ends_(table.size()),
@@ -55,6 +58,7 @@ void FlowEngine::Start(FlowIndex flow, double bytes, Nanoseconds now) {
   if (activity_[At(flow)] == Activity::kLeaving) {
     for (const ResourceShare& use : shares) std::erase(members_[At(use.resource)], flow);
   }
+  started_at_[At(flow)] = now;
   remaining_[At(flow)] = bytes;
   rates_[At(flow)] = 0;
   set_at_[At(flow)] = now;
@@ -142,7 +146,17 @@ void FlowEngine::SetRate(FlowIndex flow, double rate, Nanoseconds now) {
   const double duration = std::max(remaining_[At(flow)], 0.0) / rate;
   if (!(duration < static_cast<double>(kEndOfTime))) return ends_.Set(flow, kNever);
   const auto whole = static_cast<Nanoseconds>(std::ceil(duration - kRoundingNs));
-  ends_.Set(flow, now + std::max<Nanoseconds>(whole, 1));
+  ends_.Set(flow, WithinTolerance(flow, now + std::max<Nanoseconds>(whole, 1)));
+}
+
+// `end`, or a later instant that other flows of as long a life also end on: the next multiple of
+// the largest power of two that is within the tolerance.
+Nanoseconds FlowEngine::WithinTolerance(FlowIndex flow, Nanoseconds end) const {
+  const double tolerance = static_cast<double>(end - started_at_[At(flow)]) * end_tolerance_;
+  if (tolerance < 2) return end;
+  const auto grain =
+      static_cast<Nanoseconds>(std::bit_floor(static_cast<std::uint64_t>(tolerance)));
+  return (end + grain - 1) / grain * grain;
 }
 
 void FlowEngine::UpdateRates(Nanoseconds now) {
@@ -197,6 +211,7 @@ void FlowEngine::Shift(std::span<const FlowIndex> flows, Nanoseconds time) {
   for (const FlowIndex flow : flows) {
     if (!IsActive(flow)) continue;
     set_at_[At(flow)] += time;
+    started_at_[At(flow)] += time;
     if (ends_[flow] != kNever) ends_.Set(flow, ends_[flow] + time);
   }
 }

@@ -4,6 +4,9 @@
 // on the first whole nanosecond by which all its bytes have left (to a thousandth of one, so that
 // rounding does not count), so ends that lie within a nanosecond become one event; no flow ends
 // early, and each at most 1 ns late. Between events only differences of times enter a computation.
+// Where many thousands of flows share resources, all their slightly different ends would each be an
+// event that solves for all of them again: with an end tolerance, a flow may be late by that part
+// of its life, so that such ends meet.
 //
 // Rates are max-min fair. When flows start or end, rates are solved again for a region only: at
 // first the new flows and those held by a resource that gained or lost one, all others as they
@@ -41,9 +44,9 @@ class FlowEngine {
 
  public:
   // Keeps a reference to `table`, and to `observer` unless it is null. A flow is active at most
-  // once at a time.
+  // once at a time. `end_tolerance` is in [0, 1).
   FlowEngine(const FlowTable& table, std::vector<double> capacities,
-             FlowObserver* observer = nullptr);
+             FlowObserver* observer = nullptr, double end_tolerance = 0);
   FlowEngine(const FlowEngine&) = delete;
   FlowEngine& operator=(const FlowEngine&) = delete;
 
@@ -77,14 +80,17 @@ class FlowEngine {
   bool WidenAt(ResourceIndex resource);
   bool WidenRegion();
   void SetRate(FlowIndex flow, double rate, Nanoseconds now);
+  Nanoseconds WithinTolerance(FlowIndex flow, Nanoseconds end) const;
 
   const FlowTable& table_;
   const std::vector<double> capacities_;
   FlowObserver* const observer_;
+  const double end_tolerance_;
   MaxMinSolver solver_;
 
   // Per flow.
   std::vector<double> rates_;
+  std::vector<Nanoseconds> started_at_;
   std::vector<double> remaining_;    // bytes at set_at_
   std::vector<Nanoseconds> set_at_;  // when the rate was last set
   InstantTree ends_;                 // kNever: not active, or at rate 0

@@ -22,7 +22,8 @@ std::optional<Recurrence> RecurrenceFinder::Add(ReplayState state, RoundIndex ro
   for (auto sample = samples_.rbegin(); sample != samples_.rend(); ++sample) {
     const Nanoseconds period = time - sample->time;
     if (sample->state.facts == state.facts &&
-        AreClose(sample->state.times, state.times, period / kPeriodsPerTolerance)) {
+        AreClose(sample->state.times, state.times,
+                 static_cast<Nanoseconds>(static_cast<double>(period) * tolerance_))) {
       return Recurrence{round - sample->round, period};
     }
   }

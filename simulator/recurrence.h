@@ -22,8 +22,9 @@
 
 namespace reshard {
 
-// Times may differ by this part of the period. Periods below 100 us must be exact.
-inline constexpr Nanoseconds kPeriodsPerTolerance = 100'000;
+// Times may differ by this part of the period, unless said otherwise. Periods below 100 us must
+// then be exact.
+inline constexpr double kPeriodTolerance = 1e-5;
 
 struct Recurrence {
   RoundIndex rounds = 0;  // > 0
@@ -39,7 +40,8 @@ struct ReplayState {
 class RecurrenceFinder {
  public:
   // Remembers the last `memory` states: periods of more are not found.
-  explicit RecurrenceFinder(std::size_t memory) : memory_(memory) {}
+  explicit RecurrenceFinder(std::size_t memory, double tolerance = kPeriodTolerance)
+      : memory_(memory), tolerance_(tolerance) {}
 
   void Clear() { samples_.clear(); }
   // Returns how long ago the state was the same, if it was. Rounds ascend from call to call.
@@ -52,6 +54,7 @@ class RecurrenceFinder {
     Nanoseconds time = 0;
   };
   std::size_t memory_;
+  double tolerance_;
   std::deque<Sample> samples_;
 };
 

@@ -112,7 +112,7 @@ Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer
     : model_(model),
       skips_(way == ReplayWay::kShort && observer == nullptr),
       observer_(observer),
-      engine_(model.flows, model.capacities, observer),
+      engine_(model.flows, model.capacities, observer, model.tolerance),
       lanes_(model.ranks.size() * kLaneCount),
       exchanges_(model.ranks.size()),
       active_(model.operations.size()),
@@ -124,7 +124,10 @@ Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer
   if (!skips_) return;
   for (const Wait& wait : model_.waits) lag_max_ = std::max(lag_max_, wait.lag);
   plateaus_ = FindPlateaus(model_, lag_max_ + 3);
-  for (const Plateau& plateau : plateaus_) searches_.emplace_back(plateau.parts.size());
+  Search search;
+  search.finder =
+      RecurrenceFinder(kRememberedStates, std::max(kPeriodTolerance, model_.tolerance));
+  for (const Plateau& plateau : plateaus_) searches_.emplace_back(plateau.parts.size(), search);
 }
 
 // Moves a lane to its first step of round `from` or later.

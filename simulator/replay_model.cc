@@ -10,6 +10,11 @@
 namespace reshard {
 namespace {
 
+// Beyond this number the flows between domains would end at so many instants that solving for their
+// rates anew at each takes minutes; some seconds with a tolerance.
+constexpr std::size_t kManyTransfers = std::size_t{1} << 17;
+constexpr double kToleranceOfMany = 0x1p-10;
+
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // Lists each rank's transfers in `operations`, ascending.
@@ -120,6 +125,7 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
   if (Result<void> added = AddTransfers(plan, machine, workload, model); !added) {
     return tl::unexpected(added.error());
   }
+  if (model.transfers.size() > kManyTransfers) model.tolerance = kToleranceOfMany;
   model.ranks.resize(plan.job.ranks.size());
   ListOperations(model);
   std::vector<std::pair<RoundIndex, std::int32_t>> changes;

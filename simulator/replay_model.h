@@ -50,6 +50,9 @@ struct ReplayModel {
   Nanoseconds batch = 0;   // each further `operations_together`
   std::int64_t operations_together = 0;
   RoundIndex round_count = 0;  // rounds in which anything moves are below this
+  // Part of its life by which a flow may end late, and of a period by which repetitions may differ:
+  // 0 but for models of very many transfers, whose times are then late by twice this part at most.
+  double tolerance = 0;
 
   FlowIndex CopyFlow(RankIndex rank, Lane lane) const {
     return static_cast<FlowIndex>(transfers.size()) + 2 * rank + (lane == Lane::kUnpack ? 1 : 0);

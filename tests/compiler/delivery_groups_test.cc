@@ -53,6 +53,19 @@ TEST(DeliveryGroups, NeedersBesideAHolderAreServedInside) {
   EXPECT_THAT(deliveries.local_copies, IsEmpty());
 }
 
+// 2^21 parts in all for 4 receivers are 2^19 each: of 2^40 bytes, a part has 2^21 at least. More
+// receivers than parts: the group as a whole.
+TEST(DeliveryGroups, PartsAreAsManyAsAllReceiversTogetherCanBear) {
+  DeliveryGroup group;
+  group.domains = {{0, {0, 1}}, {1, {2, 3}}};
+  group.bytes = std::int64_t{1} << 40;
+  EXPECT_NEAR(group.LeastPartBytes(), 1 << 21, 1);
+  group.bytes = 100;
+  EXPECT_EQ(group.LeastPartBytes(), 1);
+  group.domains[0].receivers.assign(std::size_t{1} << 22, 0);
+  EXPECT_GT(group.LeastPartBytes(), group.bytes);
+}
+
 // "a" is held by 0 and 1, "b" by 1 alone, both needed by 2: two classes, one group of 16 + 4 bytes.
 TEST(DeliveryGroups, ClassesOfEqualReceiversShareAGroup) {
   const Cluster cluster = UniformCluster(3, 1, 0, 50);

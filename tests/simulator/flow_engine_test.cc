@@ -30,8 +30,9 @@ struct Start {
   double bytes = 0;
 };
 std::vector<Nanoseconds> EndsOf(const FlowTable& table, const std::vector<double>& capacities,
-                                const std::vector<Start>& starts, Nanoseconds origin = 0) {
-  FlowEngine engine(table, capacities);
+                                const std::vector<Start>& starts, Nanoseconds origin = 0,
+                                double end_tolerance = 0) {
+  FlowEngine engine(table, capacities, nullptr, end_tolerance);
   std::vector<Nanoseconds> ends(table.size(), -1);
   std::vector<FlowIndex> ended;
   std::size_t next = 0;
@@ -104,6 +105,18 @@ TEST(FlowEngineTest, AFlowStartsAgainAtTheInstantItEnded) {
 }
 
 // A flow over nothing takes its least time, a nanosecond; one at rate 0 never ends.
+// Lives of 1000, 1001 and 1003 ns at a tolerance of 1 in 100: the grain is 8 ns, the next multiple
+// of it 1000 or 1008. None is early, none late by more than the tolerance.
+TEST(FlowEngineTest, WithAToleranceEndsMeet) {
+  const FlowTable table = TableOf({{{0, 1}}, {{1, 1}}, {{2, 1}}});
+  const std::vector<Start> starts = {{0, 0, 1000}, {0, 1, 1001}, {0, 2, 1003}};
+  EXPECT_THAT(EndsOf(table, {1, 1, 1}, starts), ElementsAre(1000, 1001, 1003));
+  EXPECT_THAT(EndsOf(table, {1, 1, 1}, starts, 0, 0.01), ElementsAre(1000, 1008, 1008));
+  // A life too short for it is exact.
+  EXPECT_THAT(EndsOf(table, {1, 1, 1}, {{0, 0, 100}, {0, 1, 101}, {0, 2, 103}}, 0, 0.01),
+              ElementsAre(100, 101, 103));
+}
+
 TEST(FlowEngineTest, FlowsWithoutResourcesAndWithoutRate) {
   FlowTable table;
   table.Add({}, kUncapped);
