@@ -27,6 +27,8 @@ constexpr std::size_t kManyPhases = 5;
 // transfers nothing else is tried.
 constexpr std::int32_t kManyRounds = 16;
 constexpr std::size_t kManyTransfers = 2'000;
+// With more than this it is not even predicted: that takes as long as all of the planning.
+constexpr std::size_t kUntriedTransfers = 5'000;
 
 // The most bytes that any rank sends or receives over the network in one round.
 std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
@@ -81,6 +83,7 @@ class ShapeSearch {
     Result<ShapeChoice> least = LeastRounds();
     if (!least) return tl::unexpected(least.error());
     if (least->last.full >= kManyRounds) {
+      if (plan_.transfers.size() > kUntriedTransfers) return least;  // and lowered that way already
       if (Result<bool> tried = Try(*least); !tried) return tl::unexpected(tried.error());
       if (best_.seconds <= enough_seconds_ || plan_.transfers.size() > kManyTransfers) return best_;
     } else if (Result<void> tried = TryOnePiece(*least); !tried) {

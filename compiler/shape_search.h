@@ -16,7 +16,7 @@ namespace reshard {
 struct ShapeChoice {
   std::int32_t before = 1;  // rounds of the phases before the last one, together
   RoundShape last;
-  double seconds = 0;  // predicted
+  double seconds = 0;  // predicted; 0 where the plan is too large to try others
 };
 
 // Lowers `routes` into `plan` with the shape of rounds that the cost model likes best.
