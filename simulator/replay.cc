@@ -125,8 +125,7 @@ Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer
   for (const Wait& wait : model_.waits) lag_max_ = std::max(lag_max_, wait.lag);
   plateaus_ = FindPlateaus(model_, lag_max_ + 3);
   Search search;
-  search.finder =
-      RecurrenceFinder(kRememberedStates, std::max(kPeriodTolerance, model_.tolerance));
+  search.finder = RecurrenceFinder(kRememberedStates, std::max(kPeriodTolerance, model_.tolerance));
   for (const Plateau& plateau : plateaus_) searches_.emplace_back(plateau.parts.size(), search);
 }
 
