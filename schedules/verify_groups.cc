@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/checked_arithmetic.h"
+#include "schedules/carried_bytes.h"
 #include "schedules/verification.h"
 
 namespace reshard::verification {
@@ -107,18 +108,10 @@ std::int64_t SaturatedSum(std::int64_t a, std::int64_t b) {
 
 void CountBytes(const Plan& plan, VerifierReport& report) {
   for (const Transfer& transfer : plan.transfers) {
-    const Slot& slot = plan.schedules[static_cast<std::size_t>(transfer.to)]
-                           .slots[static_cast<std::size_t>(transfer.destination.slot)];
-    std::int64_t bytes = 0;
-    for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
-      const Column& column = plan.columns[static_cast<std::size_t>(
-          slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)].column)];
-      bytes = SaturatedSum(bytes, column.end - column.begin);
-    }
     const bool is_inside = plan.job.ranks[static_cast<std::size_t>(transfer.from)].domain ==
                            plan.job.ranks[static_cast<std::size_t>(transfer.to)].domain;
     std::int64_t& total = is_inside ? report.nvlink_bytes : report.network_bytes;
-    total = SaturatedSum(total, bytes);
+    total = SaturatedSum(total, TransferBytes(plan, transfer));
   }
 }
 

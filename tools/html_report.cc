@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "schedules/drawing/markup_text.h"
 #include "tools/report_template.h"
 
 namespace reshard {
@@ -21,13 +22,13 @@ std::string_view SvgElement(std::string_view svg) {
 }
 
 std::string SectionText(const ReportSection& section) {
-  std::string text = fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", EscapeForHtml(section.id),
-                                 EscapeForHtml(section.title));
+  std::string text = fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", EscapeMarkup(section.id),
+                                 EscapeMarkup(section.title));
   if (!section.binding.empty()) {
-    text += fmt::format("<p class=\"binds\">{}</p>\n", EscapeForHtml(section.binding));
+    text += fmt::format("<p class=\"binds\">{}</p>\n", EscapeMarkup(section.binding));
   }
   if (!section.note.empty()) {
-    text += fmt::format("<p class=\"dim\">{}</p>\n", EscapeForHtml(section.note));
+    text += fmt::format("<p class=\"dim\">{}</p>\n", EscapeMarkup(section.note));
   }
   if (section.table) text += HtmlTable(*section.table);
   if (!section.svg.empty()) {
@@ -38,32 +39,6 @@ std::string SectionText(const ReportSection& section) {
 
 }  // namespace
 
-std::string EscapeForHtml(std::string_view text) {
-  std::string escaped;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += letter;
-    }
-  }
-  return escaped;
-}
-
 std::string HtmlTable(const TextTable& table) {
   const std::vector<TableColumn>& columns = table.columns();
   const bool has_headers = std::any_of(columns.begin(), columns.end(),
@@ -73,7 +48,7 @@ std::string HtmlTable(const TextTable& table) {
   if (has_headers) {
     text += "<thead><tr>";
     for (const TableColumn& column : columns) {
-      text += fmt::format("<th{}>{}</th>", ClassOf(column), EscapeForHtml(column.header));
+      text += fmt::format("<th{}>{}</th>", ClassOf(column), EscapeMarkup(column.header));
     }
     text += "</tr></thead>\n";
   }
@@ -82,7 +57,7 @@ std::string HtmlTable(const TextTable& table) {
     text += "<tr>";
     for (std::size_t i = 0; i < columns.size(); ++i) {
       text += fmt::format("<td{}>{}</td>", ClassOf(columns[i]),
-                          i < row.size() ? EscapeForHtml(row[i]) : "");
+                          i < row.size() ? EscapeMarkup(row[i]) : "");
     }
     text += "</tr>\n";
   }
@@ -112,10 +87,10 @@ Result<std::string> FillTemplate(
 Result<std::string> MakeHtmlReport(const ReportContents& contents) {
   std::string sections;
   for (const ReportSection& section : contents.sections) sections += SectionText(section);
-  return FillTemplate(ReportTemplate(), {{"title", EscapeForHtml(contents.title)},
-                                         {"subtitle", EscapeForHtml(contents.subtitle)},
+  return FillTemplate(ReportTemplate(), {{"title", EscapeMarkup(contents.title)},
+                                         {"subtitle", EscapeMarkup(contents.subtitle)},
                                          {"sections", sections},
-                                         {"footer", EscapeForHtml(contents.footer)}});
+                                         {"footer", EscapeMarkup(contents.footer)}});
 }
 
 }  // namespace reshard

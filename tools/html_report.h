@@ -29,8 +29,6 @@ struct ReportContents {
   std::vector<ReportSection> sections;
 };
 
-std::string EscapeForHtml(std::string_view text);
-
 // A table without headers is one of facts: a name and a value a row.
 std::string HtmlTable(const TextTable& table);
 

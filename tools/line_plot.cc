@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "schedules/drawing/axis_ticks.h"
+#include "schedules/drawing/markup_text.h"
 #include "schedules/number_text.h"
 
 namespace reshard {
@@ -23,29 +25,6 @@ constexpr double kTop = 76;
 constexpr double kBottom = 64;
 constexpr double kLegendStep = 150;
 constexpr double kLegendY = 50;
-
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char character : text) {
-    switch (character) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(character) < 0x20 ? ' ' : character;
-    }
-  }
-  return escaped;
-}
 
 std::optional<double> NumberOf(const std::string& text) {
   double number = 0;
@@ -75,15 +54,6 @@ std::vector<double> Positions(const std::vector<std::string>& values) {
   return places;
 }
 
-// The least of 1, 2, 5 times a power of ten that is not below `value`.
-double RoundUp(double value) {
-  const double power = std::pow(10, std::floor(std::log10(value)));
-  for (const double digit : {1.0, 2.0, 5.0}) {
-    if (digit * power >= value * (1 - 1e-12)) return digit * power;
-  }
-  return 10 * power;
-}
-
 class Picture {
  public:
   explicit Picture(const LinePlot& plot) : plot_(plot), places_(Positions(plot.values)) {
@@ -93,8 +63,9 @@ class Picture {
         highest = std::max(highest, seconds.value_or(0));
       }
     }
-    constexpr double kTicks = 5;
-    tick_ = highest > 0 ? RoundUp(highest / kTicks) : 1;
+    constexpr int kTicks = 5;
+    const std::vector<double> ticks = AxisTicks(highest, kTicks);
+    if (ticks.size() > 1) tick_ = ticks[1];
     top_ = tick_ * std::max(1.0, std::ceil(highest / tick_ * (1 + 1e-12)));
   }
 
@@ -104,7 +75,7 @@ class Picture {
         "height=\"{1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\">\n"
         "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
         "<text x=\"{2}\" y=\"26\" font-size=\"16\" font-weight=\"bold\">{3}</text>\n",
-        kWidth, kHeight, kLeft, Escaped(plot_.title));
+        kWidth, kHeight, kLeft, EscapeMarkup(plot_.title));
     DrawAxes();
     for (std::size_t line = 0; line < plot_.lines.size(); ++line) DrawLegend(line);
     if (AnyMissing()) DrawLegendOfCrosses();
@@ -140,10 +111,10 @@ class Picture {
       if (X(value) - last < kRoomForText) continue;  // would run into the one before
       last = X(value);
       text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                           X(value), Y(0) + 20, Escaped(plot_.values[value]));
+                           X(value), Y(0) + 20, EscapeMarkup(plot_.values[value]));
     }
     text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                         (kLeft + kWidth - kRight) / 2, kHeight - 18, Escaped(plot_.quantity));
+                         (kLeft + kWidth - kRight) / 2, kHeight - 18, EscapeMarkup(plot_.quantity));
   }
 
   // In the unit of the highest tick.
@@ -165,7 +136,7 @@ class Picture {
         "<path d=\"M{0:.1f} {1}h24\" stroke=\"{2}\" stroke-width=\"2.5\"/>\n"
         "<circle cx=\"{3:.1f}\" cy=\"{1}\" r=\"4\" fill=\"{2}\"/>\n"
         "<text x=\"{4:.1f}\" y=\"{5}\">{6}</text>\n",
-        x, kLegendY, line.colour, x + 12, x + 30, kLegendY + 4, Escaped(line.name));
+        x, kLegendY, line.colour, x + 12, x + 30, kLegendY + 4, EscapeMarkup(line.name));
   }
 
   bool AnyMissing() const {
@@ -202,7 +173,7 @@ class Picture {
   }
 
   void DrawPoint(const PlotLine& line, std::size_t i, double radius) {
-    const std::string what = Escaped(line.name + ", " + plot_.values[i] + ": ");
+    const std::string what = EscapeMarkup(line.name + ", " + plot_.values[i] + ": ");
     if (line.seconds[i]) {
       text_ += fmt::format(
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"{}\"><title>{}{}</title>"

@@ -15,14 +15,10 @@ Result<void> BroadcastPlanner::MakeSchedule(const Job& job, const CostModel& /*c
   if (!source) return tl::unexpected(source.error());
   BroadcastBuilder broadcasts(plan, *source);
   for (const PlacedTensors& placed : PlaceTensors(plan.job)) broadcasts.Add(placed);
-  Traffic traffic;
   TrafficStream stream{"all stages", {}};
   StagingMeter staging(plan.job.ranks.size());
   broadcasts.AppendTo(stream, staging);
-  traffic.streams.push_back(std::move(stream));
-  traffic.staging_bytes = staging.peaks();
-  CoverageBuilder(plan.job).Finish(plan.demand, traffic);
-  SetTraffic(std::move(traffic), plan);
+  SetTraffic(OneStream(std::move(stream), staging, plan), plan);
   return {};
 }
 

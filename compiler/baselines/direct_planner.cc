@@ -39,7 +39,6 @@ Result<void> DirectPlanner::MakeSchedule(const Job& /*job*/, const CostModel& /*
       }
     }
   }
-  Traffic traffic;
   TrafficStream stream{"all", {}};
   StagingMeter staging(plan.job.ranks.size());
   for (auto& [pattern, builder] : by_pattern) {
@@ -49,10 +48,7 @@ Result<void> DirectPlanner::MakeSchedule(const Job& /*job*/, const CostModel& /*
     builder.MoveInto(phase);
     staging.AddPhase(phase);
   }
-  traffic.streams.push_back(std::move(stream));
-  traffic.staging_bytes = staging.peaks();
-  CoverageBuilder(plan.job).Finish(plan.demand, traffic);
-  SetTraffic(std::move(traffic), plan);
+  SetTraffic(OneStream(std::move(stream), staging, plan), plan);
   return {};
 }
 

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 namespace reshard {
@@ -86,12 +85,7 @@ std::vector<Shard> StackShards(const std::vector<const std::vector<Shard>*>& sid
     Shard& shard = same == shards.end() ? shards.emplace_back(Shard{std::move(boxes), {}}) : *same;
     shard.ranks.push_back(rank);
   }
-  std::ranges::sort(shards, [](const Shard& a, const Shard& b) {
-    const TensorBox& first = a.boxes.front();
-    const TensorBox& second = b.boxes.front();
-    return std::tie(first.begin, first.extent, a.ranks) <
-           std::tie(second.begin, second.extent, b.ranks);
-  });
+  SortShards(shards);
   return shards;
 }
 

@@ -89,12 +89,7 @@ class Side {
       shard.ranks.insert(shard.ranks.end(), ranks_[i].begin(), ranks_[i].end());
     }
     for (Shard& shard : shards) std::ranges::sort(shard.ranks);
-    std::ranges::sort(shards, [](const Shard& a, const Shard& b) {
-      const TensorBox& first = a.boxes.front();
-      const TensorBox& second = b.boxes.front();
-      return std::tie(first.begin, first.extent, a.ranks) <
-             std::tie(second.begin, second.extent, b.ranks);
-    });
+    SortShards(shards);
     return shards;
   }
 
@@ -118,6 +113,15 @@ std::int64_t Shard::Elements() const {
   std::int64_t elements = 0;
   for (const TensorBox& box : boxes) elements += box.Elements();
   return elements;
+}
+
+void SortShards(std::vector<Shard>& shards) {
+  std::ranges::sort(shards, [](const Shard& a, const Shard& b) {
+    const TensorBox& first = a.boxes.front();
+    const TensorBox& second = b.boxes.front();
+    return std::tie(first.begin, first.extent, a.ranks) <
+           std::tie(second.begin, second.extent, b.ranks);
+  });
 }
 
 std::optional<TensorBox> Intersection(const TensorBox& a, const TensorBox& b) {

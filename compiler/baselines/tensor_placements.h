@@ -35,13 +35,16 @@ struct Shard {
   std::int64_t Elements() const;
 };
 
+// Ascending by their boxes, then by their first rank. Each has a box and a rank.
+void SortShards(std::vector<Shard>& shards);
+
 // Tensors of one dtype, shape, name pattern and placement.
 struct PlacedTensors {
   std::vector<TensorIndex> tensors;  // ascending
   std::string pattern;               // StarredName() of each
   std::int64_t element_bytes = 0;
   std::vector<std::int64_t> shape;
-  std::vector<Shard> sources;  // ascending by their boxes, then by their first rank
+  std::vector<Shard> sources;  // in the order of SortShards()
   std::vector<Shard> destinations;
   std::int64_t count() const { return static_cast<std::int64_t>(tensors.size()); }
 };

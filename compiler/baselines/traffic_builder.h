@@ -66,6 +66,9 @@ class CoverageBuilder {
 // Fills a plan whose traffic is `traffic`: what a simulation-only plan has besides it.
 void SetTraffic(Traffic traffic, Plan& plan);
 
+// One communicator's traffic that covers the whole demand.
+Traffic OneStream(TrafficStream stream, const StagingMeter& staging, const Plan& plan);
+
 // All of `group` as one NCCL group, launched once, that covers the whole demand.
 Traffic OnePhase(PhaseBuilder group, const Plan& plan);
 

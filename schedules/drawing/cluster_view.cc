@@ -12,6 +12,7 @@
 #include "schedules/drawing/binding_resource.h"
 #include "schedules/drawing/chart.h"
 #include "schedules/drawing/domain_frames.h"
+#include "schedules/drawing/markup_text.h"
 #include "schedules/number_text.h"
 
 namespace reshard {
@@ -245,7 +246,7 @@ std::string Caption(const Plan& plan, const DomainTraffic& traffic, std::size_t 
   if (certificate.lower_bound.seconds > 0) {
     text += fmt::format(", lower bound {}<br/><font color=\"{}\">binding: {}</font>",
                         SecondsText(certificate.lower_bound.seconds), kBindingColor,
-                        EscapeHtml(certificate.lower_bound.description));
+                        EscapeMarkup(certificate.lower_bound.description));
   }
   const auto has_load = [](const DomainSummary& domain) {
     return domain.egress_busy > 0 || domain.ingress_busy > 0;

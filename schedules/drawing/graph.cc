@@ -90,29 +90,6 @@ struct Graph::Handle {
   Agraph_t* graph = nullptr;
 };
 
-std::string EscapeHtml(const std::string& text) {
-  std::string escaped;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += letter;
-    }
-  }
-  return escaped;
-}
-
 std::string EscapeLabel(const std::string& text) {
   std::string escaped;
   for (const char letter : text) {

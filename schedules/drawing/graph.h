@@ -13,10 +13,9 @@ namespace reshard {
 enum class DrawingFormat { kSvg, kDot };
 
 // Graphviz attributes, by Graphviz' names. A value that starts with '<' and ends with '>' is an
-// HTML-like label, whose texts EscapeHtml() has made harmless.
+// HTML-like label, whose texts EscapeMarkup() (markup_text.h) has made harmless.
 using DrawingAttributes = std::vector<std::pair<std::string, std::string>>;
 
-std::string EscapeHtml(const std::string& text);
 // For labels that are not HTML-like, in which a backslash says more than itself.
 std::string EscapeLabel(const std::string& text);
 

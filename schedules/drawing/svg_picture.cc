@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "schedules/drawing/graph.h"
+#include "schedules/drawing/markup_text.h"
 
 namespace reshard {
 namespace {
@@ -16,8 +16,6 @@ std::string Length(double value) {
   if (text.back() == '.') text.pop_back();
   return text == "-0" ? "0" : text;
 }
-
-std::string Escaped(std::string_view text) { return EscapeHtml(std::string(text)); }
 
 const char* AnchorName(TextAnchor anchor) {
   switch (anchor) {
@@ -41,7 +39,7 @@ void SvgPicture::AddRectangle(double x, double y, double width, double height,
   if (hint.empty()) {
     body_ += "/>\n";
   } else {
-    fmt::format_to(out, "><title>{}</title></rect>\n", Escaped(hint));
+    fmt::format_to(out, "><title>{}</title></rect>\n", EscapeMarkup(hint));
   }
 }
 
@@ -75,7 +73,7 @@ void SvgPicture::AddText(double x, double y, std::string_view text, const TextSt
                  "<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{}\" fill=\"{}\"{}>{}"
                  "</text>\n",
                  Length(x), Length(y), Length(style.size), AnchorName(style.anchor), style.color,
-                 style.bold ? " font-weight=\"bold\"" : "", Escaped(text));
+                 style.bold ? " font-weight=\"bold\"" : "", EscapeMarkup(text));
 }
 
 double SvgPicture::TextWidth(std::string_view text, const TextStyle& style) {

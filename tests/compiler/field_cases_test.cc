@@ -105,17 +105,8 @@ TEST(FieldCase, C19AllNicsCarryTheSame) {
 
 // Every NIC between 95 and 100 % of its rate.
 TEST(FieldCase, NicsThatDifferByFivePercentCostAtMostTen) {
-  MoeShape shape;
-  shape.layers = 16;
-  shape.experts = 16;
-  shape.hidden = 4096;
-  shape.width = 1536;
-  shape.dense_rows = 8192;
-  shape.pipeline = 2;
-  shape.expert_parallel = 8;
-  shape.source_ranks = 32;
+  MoeShape shape = LargeMoe();
   shape.tensor_parallel = 8;
-  shape.destination_ranks = 32;
   shape.ranks_per_domain = 32;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

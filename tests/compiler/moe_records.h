@@ -26,6 +26,24 @@ struct MoeShape {
   std::int64_t ranks_per_domain = 2;
 };
 
+// As refits are: pipeline stages of expert-parallel ranks with one replica, to tensor-parallel
+// engines; 10 GB, so that latency is little.
+inline MoeShape LargeMoe() {
+  MoeShape shape;
+  shape.layers = 16;
+  shape.experts = 16;
+  shape.hidden = 4096;
+  shape.width = 1536;
+  shape.dense_rows = 8192;
+  shape.pipeline = 2;
+  shape.expert_parallel = 8;
+  shape.source_ranks = 32;
+  shape.tensor_parallel = 4;
+  shape.destination_ranks = 32;
+  shape.ranks_per_domain = 8;
+  return shape;
+}
+
 class MoeRecords {
  public:
   explicit MoeRecords(const MoeShape& shape) : shape_(shape) {

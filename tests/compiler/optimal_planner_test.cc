@@ -319,24 +319,6 @@ double GapOf(const JobRecords& job, const Cluster& cluster) {
   return seconds / stages.bound_seconds - 1;
 }
 
-// A mixture of experts as refits are: pipeline stages of expert-parallel ranks with one replica, to
-// tensor-parallel engines; 10 GB, so that latency is little.
-MoeShape LargeMoe() {
-  MoeShape shape;
-  shape.layers = 16;
-  shape.experts = 16;
-  shape.hidden = 4096;
-  shape.width = 1536;
-  shape.dense_rows = 8192;
-  shape.pipeline = 2;
-  shape.expert_parallel = 8;
-  shape.source_ranks = 32;
-  shape.tensor_parallel = 4;
-  shape.destination_ranks = 32;
-  shape.ranks_per_domain = 8;
-  return shape;
-}
-
 TEST(OptimalPlanner, ComesWithinFivePercentOfTheBound) {
   EXPECT_LT(GapOf(MoeRecords(LargeMoe()).job(), UniformCluster(8, 8, 370, 48)), 0.05);
 }

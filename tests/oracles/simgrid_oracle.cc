@@ -4,25 +4,17 @@
 #include <string>
 #include <utility>
 
+#include "simgrid_arguments.h"
+
 namespace reshard {
 namespace {
 
 namespace s4u = simgrid::s4u;
 
-// Without these SimGrid's network models TCP: round trips, acknowledgements, slow start. With them
-// and no latencies it shares max-min fairly, and nothing else.
-constexpr const char* kArguments[] = {"oracle",
-                                      "--cfg=network/model:CM02",
-                                      "--cfg=network/TCP-gamma:0",
-                                      "--cfg=network/crosstraffic:0",
-                                      "--cfg=network/weight-S:0",
-                                      "--cfg=contexts/stack-size:64",
-                                      "--log=root.thresh:critical"};
-
 }  // namespace
 
 std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets) {
-  std::vector<std::string> texts(std::begin(kArguments), std::end(kArguments));
+  std::vector<std::string> texts(std::begin(kSimGridArguments), std::end(kSimGridArguments));
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   int count = static_cast<int>(arguments.size());

@@ -12,19 +12,12 @@
 #include <string>
 #include <utility>
 
+#include "simgrid_arguments.h"
+
 namespace reshard {
 namespace {
 
 namespace s4u = simgrid::s4u;
-
-// As in simgrid_oracle.cc: max-min fair sharing, and nothing else.
-constexpr const char* kArguments[] = {"oracle",
-                                      "--cfg=network/model:CM02",
-                                      "--cfg=network/TCP-gamma:0",
-                                      "--cfg=network/crosstraffic:0",
-                                      "--cfg=network/weight-S:0",
-                                      "--cfg=contexts/stack-size:64",
-                                      "--log=root.thresh:critical"};
 
 constexpr RoundIndex kDone = std::numeric_limits<RoundIndex>::max();
 
@@ -188,7 +181,7 @@ class PlanActors {
 }  // namespace
 
 std::vector<double> PlanEndsBySimGrid(std::span<const ReplayModel> models) {
-  std::vector<std::string> texts(std::begin(kArguments), std::end(kArguments));
+  std::vector<std::string> texts(std::begin(kSimGridArguments), std::end(kSimGridArguments));
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   int count = static_cast<int>(arguments.size());
