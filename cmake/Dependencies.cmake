@@ -16,6 +16,9 @@ pkg_check_modules(clp REQUIRED IMPORTED_TARGET clp)
 pkg_check_modules(mpi REQUIRED IMPORTED_TARGET ompi-c)
 if(RESHARD_TESTS)
   find_package(GTest REQUIRED)
+  find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
+  find_package(benchmark QUIET)                       # where it is missing, so are the benchmarks
+  pkg_check_modules(simgrid IMPORTED_TARGET simgrid)  # likewise the tests against it
   include(GoogleTest)
 endif()
 

@@ -1,5 +1,5 @@
 # reshard_library(NAME SOURCES ... DEPENDS ...): one module's target. Dependencies between modules
-# are the house rules of the design; tests/house_rules_test.py holds the includes against them.
+# are the house rules of the design; tests/repository/house_rules_test.py holds the includes against them.
 
 add_library(reshard_options INTERFACE)
 target_compile_options(reshard_options INTERFACE -Wall -Wextra -Wpedantic -Werror -ffp-contract=off)

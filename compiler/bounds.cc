@@ -14,8 +14,6 @@
 namespace reshard {
 namespace {
 
-constexpr double kBytesPerGB = 1e9;
-
 std::string Amount(double bytes) { return BytesText(std::llround(bytes)); }
 
 // A class by domains: who holds it, and which domains it must enter over NICs.

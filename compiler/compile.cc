@@ -1,8 +1,9 @@
 #include "compiler/compile.h"
 
 #include <chrono>
+#include <functional>
+#include <future>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "compiler/bounds.h"
@@ -80,11 +81,13 @@ Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
   compiled.report.plan_seconds = SecondsSince(start);
 
   announce("verify, simulate");
-  Timed<double> prediction;
-  std::thread simulation(
-      [&] { prediction = TimedCall<double>([&] { return cost_model.PredictSeconds(plan); }); });
+  // Both read the plan only. What either throws, memory running out, comes out here: the future
+  // waits for its thread before the plan goes.
+  std::future<Timed<double>> simulation = std::async(std::launch::async, [&] {
+    return TimedCall<double>([&] { return cost_model.PredictSeconds(plan); });
+  });
   const auto verification = TimedCall<VerifierReport>([&] { return Verify(plan); });
-  simulation.join();
+  const Timed<double> prediction = simulation.get();
   const Result<VerifierReport>& verified = verification.result;
   if (!verified) return tl::unexpected(verified.error());
   const Result<double>& seconds = prediction.result;

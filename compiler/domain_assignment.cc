@@ -11,7 +11,6 @@
 namespace reshard {
 namespace {
 
-constexpr double kBytesPerGB = 1e9;
 // Terms of the program beyond which it is not tried: helpers are left out first.
 constexpr std::size_t kMaxTerms = 400'000;
 // Preference among equal optima, far below what a second is worth: direct before helpers.

@@ -8,11 +8,11 @@
 
 #include "compiler/layout/index_list.h"
 #include "foundation/nearest_name.h"
+#include "topology/cluster_builder.h"
 
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kNumberLimit = std::int64_t{1} << 22;  // above any cluster's GPUs and NICs
 constexpr std::array<std::string_view, 4> kParts = {"nic", "gpu", "domain", "rail"};
 constexpr std::array<std::string_view, 2> kProperties = {"nvlink", "nic"};
 
@@ -57,7 +57,7 @@ Result<void> ReadPart(std::string_view word, std::string_view rest, JobEdit& edi
   }
   edit.part = static_cast<EditPart>(part);
   const std::string_view numbers = TakeWord(rest);
-  Result<std::vector<std::int32_t>> listed = ParseIndexList(numbers, kNumberLimit);
+  Result<std::vector<std::int32_t>> listed = ParseIndexList(numbers, kMaxNics);
   if (!listed) return RefuseEdit(edit, listed.error().reason, listed.error().remedy);
   edit.numbers = std::move(*listed);
   edit.name = rest;

@@ -1,8 +1,10 @@
 // The words of what-if: "nic 17*0.5; gpu 9 dead; destination.tensor=16".
 //
-//   PART NUMBERS [PROPERTY] =VALUE | *FACTOR | dead      nic 17=0, domain 2 nvlink*0.5, rail 0-3
-//   dead KEY =VALUE | *FACTOR                                 domains=8, nicGBps*2,
-//   source.expert=32
+//   PART NUMBERS [PROPERTY] =VALUE    nic 17=0
+//   PART NUMBERS [PROPERTY] *FACTOR   domain 2 nvlink*0.5
+//   PART NUMBERS dead                 rail 0-3 dead
+//   KEY =VALUE                        domains=8, source.expert=32
+//   KEY *FACTOR                       nicGBps*2
 //
 // PART is nic, gpu, domain or rail; NUMBERS an index list ("9", "0-3,8"); PROPERTY nvlink (of a gpu
 // or domain) or nic (of a gpu or domain: its NICs). What the keys are is EditJob's to know.

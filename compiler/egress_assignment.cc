@@ -12,7 +12,6 @@
 namespace reshard {
 namespace {
 
-constexpr double kBytesPerGB = 1e9;
 constexpr double kCapacityPerGBps = 1e3;  // rates to the MB/s
 
 using Kind = std::pair<std::size_t, std::vector<std::int32_t>>;  // group, domains of holders

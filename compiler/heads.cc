@@ -8,7 +8,6 @@
 namespace reshard {
 namespace {
 
-constexpr double kBytesPerGB = 1e9;
 // A receiver is relieved of what exceeds its room by more than this share of its load.
 constexpr double kLeastExcess = 0.005;
 
@@ -68,13 +67,13 @@ class HeadChoice {
       for (const RankIndex r : domain.ranks) {
         const double spare =
             level * rates[static_cast<std::size_t>(r)] - loads[static_cast<std::size_t>(r)];
-        if (spare > 0 && HasNvlink(r)) room.emplace_back(r, spare);
+        if (spare > 0 && resources_.HasNvlink(r)) room.emplace_back(r, spare);
       }
       std::size_t next = 0;
       for (const RankIndex r : domain.ranks) {
         const double load = loads[static_cast<std::size_t>(r)];
         const double excess = load - level * rates[static_cast<std::size_t>(r)];
-        if (excess < kLeastExcess * load || !HasNvlink(r)) continue;
+        if (excess < kLeastExcess * load || !resources_.HasNvlink(r)) continue;
         const double share = excess / load;
         for (std::size_t i = 0; i < requests.size(); ++i) {
           const auto at = std::ranges::find(requests[i].candidates, r);
@@ -121,16 +120,12 @@ class HeadChoice {
     return chosen;
   }
 
-  bool HasNvlink(RankIndex r) const {
-    return resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0;
-  }
-
   // Ranks that can take in over the network what receivers without a NIC at work need, and pass it
   // on over NVLink.
   std::vector<RankIndex> EntriesBeside(DomainIndex d) const {
     std::vector<RankIndex> entries;
     for (const RankIndex r : resources_.domains[static_cast<std::size_t>(d)].ranks) {
-      if (resources_.network_gbps[static_cast<std::size_t>(r)] > 0 && HasNvlink(r)) {
+      if (resources_.HasNic(r) && resources_.HasNvlink(r)) {
         entries.push_back(r);
       }
     }

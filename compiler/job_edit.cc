@@ -150,7 +150,7 @@ class JobEditor {
         return edit.name == "nvlink" ? ChangeNvlinkOfGpu(number, change, cluster)
                                      : ChangeNicsOfGpu(number, change, cluster);
       case EditPart::kDomain:
-        if (kill) return KillDomain(number, cluster);
+        if (kill) return KillAllOf(number, cluster);
         return edit.name == "nvlink" ? ChangeNvlinkOfDomain(number, change, cluster)
                                      : ChangeNicsOfDomain(number, change, cluster);
       case EditPart::kKey:
@@ -159,16 +159,11 @@ class JobEditor {
     return {};
   }
 
-  Result<void> KillDomain(std::int32_t number, ClusterDescription& description) {
-    const Result<Cluster> cluster = BuildCluster(description);
-    if (!cluster) return tl::unexpected(cluster.error());
-    // What says that there is no such domain.
-    Result<void> known = ChangeNicsOfDomain(number, {1, true}, description);
-    if (!known) return known;
-    const Domain& domain = cluster->domains[static_cast<std::size_t>(number)];
-    std::vector<GpuIndex> gpus;
-    for (std::int32_t i = 0; i < domain.gpu_count; ++i) gpus.push_back(domain.first_gpu + i);
-    return Kill(gpus, description);
+  Result<void> KillAllOf(std::int32_t domain, ClusterDescription& description) {
+    const Result<std::vector<GpuIndex>> gpus = KillDomain(domain, description);
+    if (!gpus) return tl::unexpected(gpus.error());
+    dead_.insert(gpus->begin(), gpus->end());
+    return {};
   }
 
   Result<void> Kill(const std::vector<GpuIndex>& gpus, ClusterDescription& cluster) {

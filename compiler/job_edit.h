@@ -10,11 +10,15 @@
 namespace reshard {
 
 // Keys, beside the parts that compiler/edit_text.h names:
-//   domains                    the same GPUs dealt in order over that many equal domains
-//   nicGBps, nvlinkGBps, hbmGBps, nvlinkLatencyUs, networkLatencyUs    of every type in use; `=` or
-//   `*` spine                      railCrossing SPINE with that oversubscription railCrossing FULL,
-//   SPINE or NONE planner, stagingMiB, chunkMiB, maxOpsPerGroup, maxPeers, nicShare  of the options
+//   domains                            the same GPUs dealt in order over that many equal domains
+//   nicGBps, nvlinkGBps, hbmGBps       of every type in use; `=` or `*`
+//   nvlinkLatencyUs, networkLatencyUs  of every type in use; `=` or `*`
+//   spine                              railCrossing SPINE with that oversubscription
+//   railCrossing                       FULL, SPINE or NONE
+//   planner, stagingMiB, chunkMiB      of the options
+//   maxOpsPerGroup, maxPeers, nicShare of the options
 //   source.FIELD, destination.FIELD    of the layout of every group of the side
+//
 // A dead part: a NIC, or every NIC of a rail, has rate 0; of a GPU, or of every GPU of a domain,
 // the source's groups go on without it, and of the destination the inference engine it belongs to
 // is dropped as a whole.

@@ -47,7 +47,6 @@ std::int64_t PeakNetworkBytes(const Routes& routes, const RankResources& resourc
 constexpr double kNearEnough = 1.02;
 constexpr std::size_t kMostTransfers = 5'000;
 constexpr std::int64_t kMostStripes = 8;
-constexpr std::size_t kMostPhases = 4;
 
 // What a planner fills in.
 struct Schedule {
@@ -91,7 +90,7 @@ class ReachabilityCheck {
       }
       for (const GroupClass& c : group.classes) {
         const bool able = std::ranges::any_of(c.holders, [&](RankIndex h) {
-          return group.local ? HasNvlink(h) : MeetsTheNetwork(h);
+          return group.local ? resources_.HasNvlink(h) : MeetsTheNetwork(h);
         });
         if (!able) {
           return Refuse(
@@ -112,7 +111,7 @@ class ReachabilityCheck {
     }
     const bool wants_nvlink = group.local || domain.receivers.size() > 1;
     for (const RankIndex r : domain.receivers) {
-      if (wants_nvlink && !HasNvlink(r)) {
+      if (wants_nvlink && !resources_.HasNvlink(r)) {
         return Refuse("rank " + std::to_string(r),
                       "bytes must come to it over NVLink and it has no NVLink bandwidth");
       }
@@ -128,19 +127,13 @@ class ReachabilityCheck {
     return {};
   }
 
-  bool HasNvlink(RankIndex r) const {
-    return resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0;
-  }
-  bool HasNic(RankIndex r) const {
-    return resources_.network_gbps[static_cast<std::size_t>(r)] > 0;
-  }
   // By itself or over NVLink and a NIC beside it.
   bool MeetsTheNetwork(RankIndex r) const {
-    if (HasNic(r)) return true;
+    if (resources_.HasNic(r)) return true;
     const auto domain = static_cast<std::size_t>(resources_.domain[static_cast<std::size_t>(r)]);
-    return HasNvlink(r) &&
+    return resources_.HasNvlink(r) &&
            std::ranges::any_of(resources_.domains[domain].ranks, [this](RankIndex other) {
-             return HasNic(other) && HasNvlink(other);
+             return resources_.HasNic(other) && resources_.HasNvlink(other);
            });
   }
   static tl::unexpected<Error> Refuse(std::string place, const char* reason) {
@@ -261,7 +254,8 @@ class VariantSearch {
 
   // More stripes mean more peers: a variant is no choice where that breaks options.maxPeers.
   bool Keep(const ShapeChoice& choice) {
-    if (kept_ && choice.seconds >= choice_.seconds) return false;
+    const bool predicted = choice.seconds > 0;  // not if it is too large to be worth that
+    if (kept_ && (!predicted || choice.seconds >= choice_.seconds)) return false;
     const std::int64_t most_peers = plan_.job.options.max_peers;
     if (kept_ && most_peers > 0 && PeersMax(plan_) > most_peers) return false;
     kept_ = true;

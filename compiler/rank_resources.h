@@ -2,6 +2,7 @@
 // the job may take. Rates are GB/s each way.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,7 +26,12 @@ struct RankResources {
   std::vector<std::int32_t> rail;         // per rank: of its first NIC, -1 without
   bool rails_meet = true;  // bytes may cross between rails for nothing (RailCrossing::kFull)
   std::vector<DomainResources> domains;  // per domain of the cluster; empty where no rank is
+
+  bool HasNvlink(RankIndex rank) const { return nvlink_gbps[static_cast<std::size_t>(rank)] > 0; }
+  bool HasNic(RankIndex rank) const { return network_gbps[static_cast<std::size_t>(rank)] > 0; }
 };
+
+inline constexpr double kBytesPerGB = 1e9;
 
 // Fails where a rank names a GPU the cluster lacks.
 Result<RankResources> MakeRankResources(const JobRecords& job, const Cluster& cluster);

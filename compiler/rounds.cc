@@ -7,7 +7,6 @@ namespace reshard {
 namespace {
 
 // Beyond this many phases their rounds cost more than packing anew what does not lie together.
-constexpr std::size_t kMaxPhases = 4;
 // The smallest groups that together are less than this share of all bytes are small, and a phase of
 // small ones keeps no NIC busy for longer than the second share of the bound.
 constexpr double kSmallShare = 0.05;
@@ -69,7 +68,7 @@ std::vector<std::int64_t> Sum(std::vector<std::int64_t> a, const std::vector<std
 
 Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
                   const RankResources& resources, double bound_seconds, std::size_t most) {
-  most = std::min(most, kMaxPhases);
+  most = std::min(most, kMostPhases);
   const std::vector<DeliveryGroup>& groups = deliveries.groups;
   const auto loads = LinkLoads(deliveries, routes, resources);
   std::vector<std::size_t> order(groups.size());

@@ -5,6 +5,7 @@
 // that what a small one still has to fan out goes on below the network rounds of the next.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,10 +24,13 @@ inline std::int32_t PhaseOf(const RoutedColumn& column, const Phases& phases) {
   return phases.of_group[static_cast<std::size_t>(column.group)] + column.turn;
 }
 
+inline constexpr std::size_t kMostPhases = 4;
+
 // A phase must fill the links by itself: `bound_seconds` of the whole refit is the measure of what
-// a small one may take. There are `most` phases at most, or 4 if that is less.
+// a small one may take. There are `most` phases at most, or kMostPhases if that is less.
 Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
-                  const RankResources& resources, double bound_seconds, std::size_t most = 4);
+                  const RankResources& resources, double bound_seconds,
+                  std::size_t most = kMostPhases);
 
 // `full` rounds of equal size, then `tail` rounds each `taper_percent` of the one before and one
 // more of the last size: what the last receipts still cause (relay, fan-out, unpack) is then short.

@@ -18,7 +18,6 @@ constexpr std::int64_t kMinPieceBytes = std::int64_t{64} << 10;
 constexpr double kBindingShare = 0.9;
 // Of a class; less is the solver's rounding.
 constexpr double kLeastAssigned = 0.5;
-constexpr double kBytesPerGB = 1e9;
 // Shares that miss 1 by less than this are whole.
 constexpr double kRoundingShare = 1e-9;
 
@@ -56,7 +55,7 @@ class SenderAssignment {
 
  private:
   auto HasLinkInside() const {
-    return [this](RankIndex r) { return HasNvlink(r); };
+    return [this](RankIndex r) { return resources_.HasNvlink(r); };
   }
 
   // A stretch of a class's stream that is split over some of its holders.
@@ -209,10 +208,6 @@ class SenderAssignment {
     return fullest > 1.0001 * mean && fullest / kBytesPerGB > kBindingShare * bound_seconds_;
   }
 
-  bool HasNvlink(RankIndex r) const {
-    return resources_.nvlink_gbps[static_cast<std::size_t>(r)] > 0;
-  }
-
   // What is left with ranks that have no NIC at work, because it is too little for anything to bind
   // or for a cut, leaves over the emptiest NIC of the domain.
   void LeaveOverWorkingNics() {
@@ -230,7 +225,7 @@ class SenderAssignment {
         const auto domain =
             static_cast<std::size_t>(resources_.domain[static_cast<std::size_t>(piece.holder)]);
         for (const RankIndex r : resources_.domains[domain].ranks) {
-          if (rate(r) <= 0 || !HasNvlink(r)) continue;
+          if (rate(r) <= 0 || !resources_.HasNvlink(r)) continue;
           if (rate(piece.exit) <= 0 || time(r) < time(piece.exit)) piece.exit = r;
         }
         network_load_[static_cast<std::size_t>(piece.exit)] += static_cast<double>(piece.size());
@@ -251,7 +246,7 @@ class SenderAssignment {
   void EvenOutGroup(const DomainResources& domain, DomainIndex d, bool star,
                     std::vector<Piece>& pieces) {
     const auto mine = [&](const Piece& piece) {
-      return piece.star == star && HasNvlink(piece.holder) &&
+      return piece.star == star && resources_.HasNvlink(piece.holder) &&
              resources_.domain[static_cast<std::size_t>(piece.holder)] == d;
     };
     std::vector<RankIndex> ranks;

@@ -19,8 +19,8 @@ struct Piece {
   std::int64_t end = 0;
   RankIndex holder = 0;
   RankIndex exit = 0;
-  bool star =
-      false;  // the sender serves every receiving domain itself; else one, which passes it on
+  // The sender serves every receiving domain itself; else one, which passes it on.
+  bool star = false;
   std::int64_t size() const { return end - begin; }
 };
 

@@ -11,7 +11,6 @@
 namespace reshard {
 namespace {
 
-constexpr double kBytesPerGB = 1e9;
 // Of the fullest NIC's time; what is left then goes with the last turn of its link.
 constexpr double kLeastTurn = 1e-3;
 // Ranks that exchange beyond which matchings take too long to find.
@@ -25,7 +24,7 @@ class BottleneckMatching {
  public:
   explicit BottleneckMatching(const std::vector<std::vector<double>>& matrix) : matrix_(matrix) {}
 
-  // Column of each row; empty if the positive entries hold no perfect matching.
+  // Column of each row; empty if no perfect matching has positive entries only.
   std::vector<std::size_t> Find(double least) {
     std::vector<double> entries;
     for (const std::vector<double>& row : matrix_) {

@@ -11,14 +11,14 @@ namespace {
 // Names longer than this are nobody's slip of the pen; the bound keeps hostile input cheap.
 constexpr std::size_t kLongestName = 256;
 
+}  // namespace
+
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
-
-}  // namespace
 
 std::int64_t EditDistance(std::string_view a, std::string_view b) {
   // Wagner and Fischer, one row at a time: row[j] is the distance of a's prefix to b's first j.

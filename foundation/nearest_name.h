@@ -8,6 +8,9 @@
 
 namespace reshard {
 
+// ASCII letters in lower case, all else as it is.
+std::string LowerCase(std::string_view text);
+
 // Levenshtein distance in bytes: insertions, deletions and replacements.
 std::int64_t EditDistance(std::string_view a, std::string_view b);
 

@@ -45,9 +45,8 @@ def measure(programs, job, directory):
     row = {"compileSeconds": seconds, "peakBytes": peak}
     for key in ("fileBytes", "predictedSeconds", "gap"):
         row[key] = compiled[key]
-    row["verifySeconds"] = run([programs / "reshard-verify", plan, "--json"])[1]
-    row["simulateSeconds"] = json.loads(run([programs / "reshard-simulate", plan, "--json"])[0])[
-        "simulateSeconds"]
+    for key, program in (("verifySeconds", "reshard-verify"), ("simulateSeconds", "reshard-simulate")):
+        row[key] = json.loads(run([programs / program, plan, "--json"])[0])[key]
     benchmark = programs / "rank_part_benchmark"
     if benchmark.exists():
         parts = json.loads(run([benchmark, plan, "--benchmark_format=json"])[0])["benchmarks"]

@@ -5,9 +5,10 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Readers of untrusted bytes and everything that moves bytes; replay is the only code with threads.
-address_targets=(foundation_test topology_test schedules_test kernels_test runtime_test)
-thread_targets=(runtime_test)
+# Readers of untrusted bytes and everything that moves bytes; replays, and the compiler, which verifies
+# and predicts at the same time, are what has threads.
+address_targets=(foundation_test topology_test importers_test job_test schedules_test kernels_test runtime_test)
+thread_targets=(compile_test runtime_test)
 
 # Objects of another checkout of the same sources are found in the compiler cache.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1

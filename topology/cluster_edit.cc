@@ -73,7 +73,14 @@ void TrimNodes(std::int32_t gpus, DomainType& type) {
   std::erase_if(type.nics, [](const NicType& nic) { return nic.gpus.empty(); });
 }
 
-// Applies `apply(cluster)` to what the description says now, once `number` is known to be there.
+void AddDeath(std::int64_t gpu, ClusterDescription& description) {
+  Override edit;
+  edit.gpu = gpu;
+  edit.dead = true;
+  description.overrides.push_back(edit);
+}
+
+// Applies `apply` to the cluster that the description makes now.
 template <typename Apply>
 Result<void> Edit(const ClusterDescription& description, const Apply& apply) {
   const Result<Cluster> cluster = BuildCluster(description);
@@ -164,12 +171,23 @@ Result<void> ChangeNvlinkOfDomain(std::int64_t domain, RateChange change,
 Result<void> KillGpu(std::int64_t gpu, ClusterDescription& description) {
   return Edit(description, [&](const Cluster& cluster) -> Result<void> {
     if (Result<void> known = CheckNumber("GPU", gpu, cluster.gpus.size()); !known) return known;
-    Override edit;
-    edit.gpu = gpu;
-    edit.dead = true;
-    description.overrides.push_back(edit);
+    AddDeath(gpu, description);
     return {};
   });
+}
+
+Result<std::vector<GpuIndex>> KillDomain(std::int64_t domain, ClusterDescription& description) {
+  const Result<Cluster> cluster = BuildCluster(description);
+  if (!cluster) return tl::unexpected(cluster.error());
+  Result<void> known = CheckNumber("domain", domain, cluster->domains.size());
+  if (!known) return tl::unexpected(known.error());
+  const Domain& killed = cluster->domains[static_cast<std::size_t>(domain)];
+  std::vector<GpuIndex> gpus;
+  for (std::int32_t i = 0; i < killed.gpu_count; ++i) {
+    gpus.push_back(killed.first_gpu + i);
+    AddDeath(gpus.back(), description);
+  }
+  return gpus;
 }
 
 void ChangeTypes(TypeRate rate, RateChange change, ClusterDescription& description) {

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "foundation/error.h"
+#include "topology/cluster.h"
 #include "topology/cluster_description.h"
 
 namespace reshard {
@@ -36,6 +38,8 @@ Result<void> ChangeNvlinkOfDomain(std::int64_t domain, RateChange change,
 
 // No rank may sit on it from now on.
 Result<void> KillGpu(std::int64_t gpu, ClusterDescription& description);
+// Nor on any GPU of a domain: those named, ascending.
+Result<std::vector<GpuIndex>> KillDomain(std::int64_t domain, ClusterDescription& description);
 
 // What a type says of each of its parts.
 enum class TypeRate { kNic, kNvlink, kHbm, kNvlinkLatency, kNetworkLatency };

@@ -51,7 +51,6 @@ class AlpaTraffic {
 
   Traffic Make() {
     AddWorks();
-    Traffic traffic;
     TrafficStream stream{"all", {}};
     if (!local_.empty()) local_.MoveInto(stream.phases.emplace_back());
     for (const auto& round : OrderAlpaRounds(works_, workers_.count)) {
@@ -61,10 +60,7 @@ class AlpaTraffic {
       phase.chunk_bytes = kRingStepBytes;
       builder.MoveInto(phase);
     }
-    traffic.streams.push_back(std::move(stream));
-    traffic.staging_bytes = staging_.peaks();
-    CoverageBuilder(plan_.job).Finish(plan_.demand, traffic);
-    return traffic;
+    return OneStream(std::move(stream), staging_, CoverageBuilder(plan_.job), plan_);
   }
 
  private:

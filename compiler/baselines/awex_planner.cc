@@ -22,7 +22,7 @@ Result<void> AwexPlanner::MakeSchedule(const Job& /*job*/, const CostModel& /*co
       }
     }
   }
-  SetTraffic(OnePhase(std::move(group), plan), plan);
+  SetTraffic(OnePhase(std::move(group), CoverageBuilder(plan.job), plan), plan);
   return {};
 }
 

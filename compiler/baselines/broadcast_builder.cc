@@ -34,10 +34,11 @@ BroadcastBuilder::Stage& BroadcastBuilder::StageOf(RankIndex rank) {
 }
 
 void BroadcastBuilder::Add(const PlacedTensors& placed) {
+  if (placed.sources.empty() || placed.destinations.empty()) return;
   const std::int64_t scale = placed.element_bytes * placed.count();
   // A rank that holds the whole tensor gives it; else each byte comes from the first shard that
   // has it. Of a shard's replicas the first one gives.
-  Shard whole{{TensorBox{std::vector<std::int64_t>(placed.shape.size(), 0), placed.shape}}, {}};
+  const Shard whole{{WholeBox(placed.shape)}, {}};
   if (whole.Elements() == 0) return;
   Stage& stage = StageOf(placed.sources.front().ranks.front());
   Contributions& gather = stage.gathers[placed.pattern];

@@ -18,7 +18,7 @@ Result<void> BroadcastPlanner::MakeSchedule(const Job& job, const CostModel& /*c
   TrafficStream stream{"all stages", {}};
   StagingMeter staging(plan.job.ranks.size());
   broadcasts.AppendTo(stream, staging);
-  SetTraffic(OneStream(std::move(stream), staging, plan), plan);
+  SetTraffic(OneStream(std::move(stream), staging, CoverageBuilder(plan.job), plan), plan);
   return {};
 }
 

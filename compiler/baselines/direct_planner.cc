@@ -48,7 +48,7 @@ Result<void> DirectPlanner::MakeSchedule(const Job& /*job*/, const CostModel& /*
     builder.MoveInto(phase);
     staging.AddPhase(phase);
   }
-  SetTraffic(OneStream(std::move(stream), staging, plan), plan);
+  SetTraffic(OneStream(std::move(stream), staging, CoverageBuilder(plan.job), plan), plan);
   return {};
 }
 

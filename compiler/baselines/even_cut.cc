@@ -25,7 +25,6 @@ tl::expected<EvenCut, std::string> FindEvenCut(const PlacedTensors& placed,
     if (dims.size() > 1) return no("cut along several dims");
     if (dims.empty()) {
       if (shards.size() > 1) return no("whole on some ranks and in parts on others");
-      cut.shards = {0};
       return cut;
     }
     if (cut.dim && *cut.dim != dims.front()) return no("cut along several dims");
@@ -34,14 +33,13 @@ tl::expected<EvenCut, std::string> FindEvenCut(const PlacedTensors& placed,
   // Shards ascend by begin: equal parts follow each other from 0 to the end.
   cut.parts = static_cast<std::int64_t>(shards.size());
   std::int64_t next = 0;
-  for (std::size_t part = 0; part < shards.size(); ++part) {
-    const TensorBox& box = shards[part].boxes.front();
+  for (const Shard& shard : shards) {
+    const TensorBox& box = shard.boxes.front();
     if (box.begin[*cut.dim] != next) return no("cut into parts that overlap or leave gaps");
     if (box.extent[*cut.dim] * cut.parts != placed.shape[*cut.dim]) {
       return no("cut into unequal parts");
     }
     next += box.extent[*cut.dim];
-    cut.shards.push_back(part);
   }
   return cut;
 }

@@ -15,13 +15,11 @@ namespace reshard {
 // How one side cuts a tensor.
 struct EvenCut {
   std::optional<std::size_t> dim;  // none: every rank has the whole
-  std::int64_t parts = 1;
-  // Shard of each part, as index into the side's shards.
-  std::vector<std::size_t> shards;
+  std::int64_t parts = 1;          // part i is the side's shard i
 };
 
 // The cut of `shards`, the sources or destinations of `placed`; in words, what it is instead where
-// it is none: "cut along 2 dims", "cut into unequal parts", ..
+// it is none: "cut along several dims", "cut into unequal parts", ..
 tl::expected<EvenCut, std::string> FindEvenCut(const PlacedTensors& placed,
                                                const std::vector<Shard>& shards);
 

@@ -81,9 +81,7 @@ std::vector<Shard> StackShards(const std::vector<const std::vector<Shard>*>& sid
   }
   std::vector<Shard> shards;
   for (auto& [rank, boxes] : boxes_of_rank) {
-    const auto same = std::ranges::find(shards, boxes, &Shard::boxes);
-    Shard& shard = same == shards.end() ? shards.emplace_back(Shard{std::move(boxes), {}}) : *same;
-    shard.ranks.push_back(rank);
+    ShardOf(std::move(boxes), shards).ranks.push_back(rank);
   }
   SortShards(shards);
   return shards;

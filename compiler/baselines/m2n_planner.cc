@@ -125,14 +125,10 @@ class M2nTraffic {
   }
 
   Traffic Take() {
-    Traffic traffic;
     TrafficStream stream{"all communicators", {}};
     StagingMeter staging(plan_.job.ranks.size());
     for (auto& [name, pattern] : patterns_) AddPhases(pattern, stream, staging);
-    traffic.streams.push_back(std::move(stream));
-    traffic.staging_bytes = staging.peaks();
-    coverage_.Finish(plan_.demand, traffic);
-    return traffic;
+    return OneStream(std::move(stream), staging, coverage_, plan_);
   }
 
  private:

@@ -11,8 +11,8 @@ struct M2nMeshes {
   std::int64_t source_replicas = 1;
   std::int64_t destination_replicas = 1;
   std::int64_t domains = 1;  // of the destination
-  bool replicas_inner =
-      false;                   // the destination's two axes exceed 1 and its replicas are the inner
+  // The destination's two axes exceed 1 and its replicas are the inner one.
+  bool replicas_inner = false;
   std::int64_t job_ranks = 1;  // of both sides
 };
 

@@ -33,11 +33,7 @@ class MegatronTraffic {
     AddTiles(placed, *from, *to);
   }
 
-  Traffic Take() {
-    Traffic traffic = OnePhase(std::move(group_), plan_);
-    coverage_.Finish(plan_.demand, traffic);
-    return traffic;
-  }
+  Traffic Take() { return OnePhase(std::move(group_), coverage_, plan_); }
 
  private:
   void AddTiles(const PlacedTensors& placed, const EvenCut& from, const EvenCut& to) {

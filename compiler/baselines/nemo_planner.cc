@@ -36,13 +36,11 @@ struct NemoPhases {
   PhaseBuilder within_sets;
   bool is_chain = false;  // within sets, else a ring
 
-  // Sends the piece; whether it is strided is for its `region` to say, of which it is a part.
-  void AddTransfer(const ShardPiece& piece, const PlacedTensors& placed, const TensorBox& region,
-                   RankIndex from, RankIndex to) {
+  void AddTransfer(const ShardPiece& piece, const PlacedTensors& placed, RankIndex from,
+                   RankIndex to) {
     const std::int64_t bytes = piece.Elements() * placed.element_bytes;
     transfers.AddFlow(from, to, bytes, 1);
-    const bool strided = piece.boxes.size() != 1 || !IsContiguous(piece.boxes.front(), region);
-    if (from == to || strided) transfers.AddUnpack(to, bytes);
+    if (from == to || piece.unpacks) transfers.AddUnpack(to, bytes);
     if (from != to && piece.packs) transfers.AddPack(from, bytes);
   }
 };
@@ -83,11 +81,10 @@ std::optional<NemoPhases> Stripe(const PlacedTensors& placed) {
         const std::vector<RankIndex>& holders = placed.sources[piece.source].ranks;
         const bool own = std::ranges::binary_search(holders, to);
         const RankIndex from = own ? to : holders[counters[piece.source]++ % holders.size()];
-        if (!own && piece.packs &&
-            (piece.boxes.size() != 1 || !IsContiguous(piece.boxes.front(), region))) {
-          return std::nullopt;
-        }
-        phases.AddTransfer(piece, placed, region, from, to);
+        // A stripe differs from its region in dim 0 only, so what is one run of it is one run
+        // there.
+        if (!own && piece.packs && piece.unpacks) return std::nullopt;
+        phases.AddTransfer(piece, placed, from, to);
       }
       const std::int64_t others = (set.Elements() - stripe.Elements()) * placed.element_bytes;
       phases.within_sets.AddFlow(set.ranks[(i + members - 1) % members], to, others, 1);
@@ -105,7 +102,7 @@ NemoPhases SendWhole(const PlacedTensors& placed) {
     for (const ShardPiece& piece : PiecesOf(placed, set, first)) {
       const std::vector<RankIndex>& holders = placed.sources[piece.source].ranks;
       const bool own = std::ranges::binary_search(holders, first);
-      phases.AddTransfer(piece, placed, set.boxes.front(), own ? first : holders.front(), first);
+      phases.AddTransfer(piece, placed, own ? first : holders.front(), first);
     }
     for (std::size_t i = 1; i < set.ranks.size(); ++i) {
       phases.within_sets.AddFlow(set.ranks[i - 1], set.ranks[i],
@@ -139,11 +136,7 @@ class NemoTraffic {
 
   Traffic Take() {
     rest_.AppendTo(stream_, staging_);
-    Traffic traffic;
-    traffic.streams.push_back(std::move(stream_));
-    traffic.staging_bytes = staging_.peaks();
-    coverage_.Finish(plan_.demand, traffic);
-    return traffic;
+    return OneStream(std::move(stream_), staging_, coverage_, plan_);
   }
 
  private:

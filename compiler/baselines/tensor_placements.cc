@@ -84,8 +84,7 @@ class Side {
   std::vector<Shard> Shards() const {
     std::vector<Shard> shards;
     for (const auto& [i, boxes] : boxes_) {
-      const auto same = std::ranges::find(shards, boxes, &Shard::boxes);
-      Shard& shard = same == shards.end() ? shards.emplace_back(Shard{boxes, {}}) : *same;
+      Shard& shard = ShardOf(boxes, shards);
       shard.ranks.insert(shard.ranks.end(), ranks_[i].begin(), ranks_[i].end());
     }
     for (Shard& shard : shards) std::ranges::sort(shard.ranks);
@@ -113,6 +112,15 @@ std::int64_t Shard::Elements() const {
   std::int64_t elements = 0;
   for (const TensorBox& box : boxes) elements += box.Elements();
   return elements;
+}
+
+TensorBox WholeBox(const std::vector<std::int64_t>& shape) {
+  return {std::vector<std::int64_t>(shape.size(), 0), shape};
+}
+
+Shard& ShardOf(std::vector<TensorBox> boxes, std::vector<Shard>& shards) {
+  const auto same = std::ranges::find(shards, boxes, &Shard::boxes);
+  return same == shards.end() ? shards.emplace_back(Shard{std::move(boxes), {}}) : *same;
 }
 
 void SortShards(std::vector<Shard>& shards) {

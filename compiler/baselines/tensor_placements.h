@@ -22,6 +22,9 @@ struct TensorBox {
   bool operator==(const TensorBox&) const = default;
 };
 
+// All of a tensor of `shape`.
+TensorBox WholeBox(const std::vector<std::int64_t>& shape);
+
 std::optional<TensorBox> Intersection(const TensorBox& a, const TensorBox& b);
 
 // Whether `part`, a box inside `whole`, is one run of bytes in a row-major buffer of `whole`.
@@ -34,6 +37,9 @@ struct Shard {
   std::vector<RankIndex> ranks;  // ascending: its replicas
   std::int64_t Elements() const;
 };
+
+// The shard of `boxes` among `shards`, appended without ranks if there is none.
+Shard& ShardOf(std::vector<TensorBox> boxes, std::vector<Shard>& shards);
 
 // Ascending by their boxes, then by their first rank. Each has a box and a rank.
 void SortShards(std::vector<Shard>& shards);

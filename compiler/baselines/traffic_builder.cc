@@ -102,20 +102,21 @@ void SetTraffic(Traffic traffic, Plan& plan) {
   plan.traffic = std::move(traffic);
 }
 
-Traffic OneStream(TrafficStream stream, const StagingMeter& staging, const Plan& plan) {
+Traffic OneStream(TrafficStream stream, const StagingMeter& staging,
+                  const CoverageBuilder& coverage, const Plan& plan) {
   Traffic traffic;
   traffic.staging_bytes = staging.peaks();
   traffic.streams.push_back(std::move(stream));
-  CoverageBuilder(plan.job).Finish(plan.demand, traffic);
+  coverage.Finish(plan.demand, traffic);
   return traffic;
 }
 
-Traffic OnePhase(PhaseBuilder group, const Plan& plan) {
+Traffic OnePhase(PhaseBuilder group, const CoverageBuilder& coverage, const Plan& plan) {
   TrafficPhase phase;
   group.MoveInto(phase);
   StagingMeter staging(plan.job.ranks.size());
   staging.AddPhase(phase);
-  return OneStream({"all", {std::move(phase)}}, staging, plan);
+  return OneStream({"all", {std::move(phase)}}, staging, coverage, plan);
 }
 
 ItemRange DivideRange(std::int64_t items, std::int64_t parts, std::int64_t part) {

@@ -66,11 +66,12 @@ class CoverageBuilder {
 // Fills a plan whose traffic is `traffic`: what a simulation-only plan has besides it.
 void SetTraffic(Traffic traffic, Plan& plan);
 
-// One communicator's traffic that covers the whole demand.
-Traffic OneStream(TrafficStream stream, const StagingMeter& staging, const Plan& plan);
+// The traffic of one communicator.
+Traffic OneStream(TrafficStream stream, const StagingMeter& staging,
+                  const CoverageBuilder& coverage, const Plan& plan);
 
-// All of `group` as one NCCL group, launched once, that covers the whole demand.
-Traffic OnePhase(PhaseBuilder group, const Plan& plan);
+// All of `group` as one NCCL group, launched once.
+Traffic OnePhase(PhaseBuilder group, const CoverageBuilder& coverage, const Plan& plan);
 
 // NCCL passes the bytes of a ring or chain on in steps of this over NVLink (field notes, section
 // 2).

@@ -12,8 +12,8 @@ namespace reshard {
 
 // Where one rank stands on one side.
 struct WrittenPlace {
-  std::int64_t stage =
-      0;  // pipeline stage; stages of a side's groups are numbered one after another
+  // Pipeline stage; stages of a side's groups are numbered one after another.
+  std::int64_t stage = 0;
   // Ranks of equal numbers are one data-parallel group: they hold the same dense tensors, or the
   // same experts, and are grouped by the framework as each other's replicas. -1: not of the side.
   std::int64_t dense_group = -1;

@@ -29,5 +29,19 @@ TEST_F(JobSideTest, GpusThatCannotBeAreRefused) {
             "it in \"without\" of the group");
 }
 
+TEST_F(JobSideTest, AGroupGoesOnWithoutSomeOfItsGpus) {
+  const auto without = [](const std::string& absent) {
+    return R"json({"gpus": "4-5", "without": ")json" + absent + R"json(", "layout": )json" +
+           Rows(2) + "}";
+  };
+  const Job job = MustRead(JobText(Side("0-1", Rows(2)), without("4")));
+  ASSERT_EQ(job.records.ranks.size(), 3U);
+  EXPECT_EQ(job.records.ranks[2].gpu, 5);
+  EXPECT_EQ(Refusal(JobText(Side("0-1", Rows(2)), without("6"))),
+            "job.json: destination.without: GPU 6 is not in the group");
+  EXPECT_THAT(Refusal(JobText(Side("0-1", Rows(2)), without("4-5"))),
+              HasSubstr("destination: no GPU of the side is left; name fewer in \"without\""));
+}
+
 }  // namespace
 }  // namespace reshard

@@ -47,7 +47,7 @@ LIBRARIES = [
 
 # The verifier and the bounds judge the solvers, so they never include one.
 JUDGES = re.compile(r"^(schedules/verif\w*|compiler/bounds?\w*)\.(h|cc)$")
-SOLVERS = re.compile(r"^(coin/|Clp|Coin|boost/graph/)|^compiler/(flow_network|linear_program|\w*planner)\.h")
+SOLVERS = re.compile(r"^(coin/|Clp|Coin|boost/graph/)|^compiler/(flow_network|linear_program|\w*_assignment|turns|\w*planner)\.h")
 
 EMPTY_NAME = re.compile(r"(util|helper|manager|misc|common)", re.IGNORECASE)
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

@@ -25,6 +25,10 @@ class TypeRegistry {
   std::int32_t Register(DomainType type, const std::string& kind_name) {
     for (std::size_t i = 0; i < types_.size(); ++i) {
       if (!EqualButForSize(types_[i], type)) continue;
+      // What has a built-in type's name is that type or less of it.
+      const bool outgrows_builtin =
+          type.gpu_count > types_[i].gpu_count && BuiltinType(types_[i].name).has_value();
+      if (outgrows_builtin) continue;
       types_[i].gpu_count = std::max(types_[i].gpu_count, type.gpu_count);
       return static_cast<std::int32_t>(i);
     }

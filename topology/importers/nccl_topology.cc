@@ -104,7 +104,7 @@ class TreeReader {
   // `pci` is the innermost PCI device around, which is no ancestor yet; null where there is none.
   Result<void> ReadChildren(const XmlElement& parent, const Ancestors& ancestors,
                             const std::string& host, const XmlElement* pci) {
-    if (ancestors.size() > kDeepest || ++depth_ > kDeepest) {
+    if (++depth_ > kDeepest) {
       return parent.Fail("elements lie deeper than " + std::to_string(kDeepest));
     }
     for (const pugi::xml_node node : parent.node().children()) {

@@ -12,8 +12,11 @@ std::string NodesText(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " node" : " nodes");
 }
 
+// A fault of the command line where an option is to blame, else of the files.
 tl::unexpected<Error> Refuse(const std::string& option, std::string reason, std::string remedy) {
-  return InputError(option, std::move(reason), std::move(remedy));
+  auto refused = InputError(option, std::move(reason), std::move(remedy));
+  if (!option.empty()) refused.value().fault = Fault::kUsage;
+  return refused;
 }
 
 Result<std::int64_t> CountNodes(const LayoutSources& sources, NodeLayout& layout) {
@@ -55,10 +58,15 @@ Result<void> FitDescriptions(const LayoutSources& sources, std::int64_t node_cou
 }
 
 // Runs of `size` nodes, the last one shorter where it does not divide.
-void CutEvenly(std::int64_t node_count, std::int64_t size, NodeLayout& layout) {
+void AppendDomains(std::int64_t node_count, std::int64_t size, NodeLayout& layout) {
   for (std::int64_t done = 0; done < node_count; done += size) {
     layout.domain_nodes.push_back(std::min(size, node_count - done));
   }
+}
+
+// The same, and says so of a shorter one.
+void CutEvenly(std::int64_t node_count, std::int64_t size, NodeLayout& layout) {
+  AppendDomains(node_count, size, layout);
   if (node_count % size != 0) {
     layout.assumptions.push_back("the last NVLink domain has " + NodesText(node_count % size) +
                                  " of " + std::to_string(size));
@@ -95,13 +103,7 @@ Result<void> CutAsTheType(const LayoutSources& sources, std::int64_t node_count,
                                  " to one domain, of at most " + std::to_string(size) + " in " +
                                  sources.type_name + " (--domain-nodes says otherwise)");
   }
-  if (size == 1) {
-    layout.domain_nodes.assign(node_count, 1);
-  } else {
-    for (std::int64_t done = 0; done < node_count; done += size) {
-      layout.domain_nodes.push_back(std::min(size, node_count - done));
-    }
-  }
+  AppendDomains(node_count, size, layout);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Parts of foreign files in messages.
+// Parts of foreign files in messages, and numbers in them.
 #pragma once
 
 #include <charconv>

@@ -1,6 +1,5 @@
 // The reader of topology.conf.
 #include <array>
-#include <cctype>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,14 +16,6 @@ namespace {
 // Keys are case-insensitive.
 constexpr std::array<std::string_view, 6> kKeys = {"switchname", "nodes",     "switches",
                                                    "linkspeed",  "blockname", "blocksizes"};
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lower;
-}
 
 // A line joined with those that it continues on, without comment.
 struct LogicalLine {
@@ -91,7 +82,7 @@ Result<Fields> ReadFields(std::string_view line, const std::string& place) {
     if (equals == std::string_view::npos) {
       return InputError(place, "expected KEY=VALUE, got " + Quoted(word));
     }
-    const std::string key = Lower(word.substr(0, equals));
+    const std::string key = LowerCase(word.substr(0, equals));
     std::size_t index = 0;
     while (index < kKeys.size() && kKeys[index] != key) ++index;
     if (index == kKeys.size()) {
@@ -114,7 +105,7 @@ bool HoldsTopologyConf(std::string_view text) {
   for (const LogicalLine& line : Lines(text.substr(0, std::size_t{1} << 16))) {
     const std::vector<std::string_view> words = Words(line.text);
     if (words.empty()) continue;
-    const std::string key = Lower(words.front().substr(0, words.front().find('=')));
+    const std::string key = LowerCase(words.front().substr(0, words.front().find('=')));
     return words.front().find('=') != std::string_view::npos &&
            (key == "switchname" || key == "blockname" || key == "blocksizes");
   }

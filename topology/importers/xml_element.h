@@ -18,7 +18,6 @@ class XmlDocument {
  public:
   static Result<XmlDocument> Parse(std::string_view text, std::string name);
 
-  const std::string& name() const { return name_; }
   pugi::xml_node root() const { return document_.document_element(); }
   // "topo.xml: line 12", of an offset in bytes.
   std::string Place(std::ptrdiff_t offset) const;

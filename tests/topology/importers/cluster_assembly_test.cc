@@ -40,6 +40,29 @@ TEST(ClusterAssemblyTest, RecognisesBuiltInTypes) {
   EXPECT_THAT(cluster->description.overrides, IsEmpty());
 }
 
+// 18 nodes of four GPUs are the built-in type, 36 are no more of it, whichever comes first.
+TEST(ClusterAssemblyTest, NothingLargerBearsABuiltInTypesName) {
+  NodeShape node;
+  IslandShape& island = node.islands.emplace_back();
+  island.type = *BuiltinType("gb200-nvl72");
+  island.type.name.clear();
+  island.type.gpu_count = 4;
+  for (std::int32_t gpu = 0; gpu < 4; ++gpu) island.gpus.push_back(gpu);
+  node.gpu_nvlink_gbps.assign(4, island.type.nvlink_gbps);
+  for (const std::vector<std::int64_t>& blocks : {std::vector<std::int64_t>{18, 36}, {36, 18}}) {
+    const Result<AssembledCluster> assembled =
+        AssembleCluster(std::vector{node}, std::vector<std::string>{"gb200-nvl72"},
+                        {std::vector<std::int32_t>(54, 0), blocks, {}}, nullptr);
+    ASSERT_TRUE(assembled) << ToString(assembled.error());
+    const Result<Cluster> cluster = BuildCluster(assembled->description);
+    ASSERT_TRUE(cluster) << ToString(cluster.error());
+    for (std::size_t d = 0; d < 2; ++d) {
+      EXPECT_EQ(cluster->domains[d].gpu_count, 4 * blocks[d]);
+      EXPECT_TRUE(blocks[d] == 18 || cluster->domains[d].type != "gb200-nvl72");
+    }
+  }
+}
+
 // C18: nodes of 7 and of 8 GPUs, a GPU with half its links.
 TEST(ClusterAssemblyTest, UnequalNodesAndDegradedLinks) {
   std::vector<NodeShape> shapes = {Shape(7), Shape(8)};

@@ -71,6 +71,7 @@ TEST(NodeLayoutTest, BlocksAreDomainsOfRacksOnly) {
   EXPECT_THAT(LaidOut(sources).domain_nodes, ElementsAre(3, 3));
   sources.domain_nodes = 2;
   EXPECT_THAT(Refusal(sources), HasSubstr("does not divide the 3 nodes of block 'rack1'"));
+  EXPECT_EQ(LayOutNodes(sources).error().fault, Fault::kUsage);
   LayoutSources boxes = OneBox();
   boxes.slurm = &*slurm;
   EXPECT_THAT(LaidOut(boxes).domain_nodes, SizeIs(6));
@@ -96,6 +97,7 @@ TEST(NodeLayoutTest, RefusesContradictionsAndTooMany) {
   sources.slurm = &*slurm;
   sources.nodes = 5;
   EXPECT_THAT(Refusal(sources), HasSubstr("--nodes 5: topology.conf names 4 nodes"));
+  EXPECT_EQ(LayOutNodes(sources).error().fault, Fault::kUsage);
   sources.slurm = nullptr;
   sources.nodes = std::int64_t{1} << 60;
   EXPECT_THAT(Refusal(sources), HasSubstr("more than"));
