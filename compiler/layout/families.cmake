@@ -26,7 +26,11 @@ target_sources(reshard_layout PRIVATE
     megatron_layer.cc
     megatron_layout.cc
     megatron_stages.cc
+    sglang_degrees.cc
+    sglang_layout.cc
+    stage_layers.cc
     vllm_degrees.cc
     vllm_layer.cc
     vllm_layout.cc
+    vocabulary_rows.cc
     ${FAMILY_DATA})

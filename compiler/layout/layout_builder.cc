@@ -4,6 +4,7 @@
 
 #include "compiler/layout/explicit_layout.h"
 #include "compiler/layout/megatron_layout.h"
+#include "compiler/layout/sglang_layout.h"
 #include "compiler/layout/vllm_layout.h"
 
 namespace reshard {
@@ -17,6 +18,7 @@ struct LayoutKind {
 constexpr std::array kKinds = {
     LayoutKind{"explicit", BuildExplicitLayout},
     LayoutKind{"megatron", BuildMegatronLayout},
+    LayoutKind{"sglang", BuildSglangLayout},
     LayoutKind{"vllm", BuildVllmLayout},
 };
 

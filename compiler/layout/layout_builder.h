@@ -26,14 +26,14 @@ struct GroupLayout {
 };
 
 // A builder of one kind of layout: BuildExplicitLayout in explicit_layout.h, BuildMegatronLayout in
-// megatron_layout.h, BuildVllmLayout in vllm_layout.h. `fields` is what stands behind the kind's
-// name in the job ({"megatron": fields}); `rank_count` >= 1 is the number of GPUs of the group.
+// megatron_layout.h and so on. `fields` is what stands behind the kind's name in the job
+// ({"megatron": fields}); `rank_count` >= 1 is the number of GPUs of the group.
 using LayoutBuilder = Result<GroupLayout> (*)(const Model& model, const JsonCursor& fields,
                                               std::int64_t rank_count);
 
 // The builder of a kind; nullptr if there is none of that name.
 LayoutBuilder FindLayoutBuilder(std::string_view kind);
-// "explicit, megatron, vllm".
+// Their names: "explicit, megatron, ..".
 std::string LayoutKinds();
 
 // `result`, with `place` before its error's own place.

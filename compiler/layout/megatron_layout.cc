@@ -8,6 +8,7 @@
 #include "compiler/layout/megatron_degrees.h"
 #include "compiler/layout/megatron_layer.h"
 #include "compiler/layout/megatron_stages.h"
+#include "compiler/layout/vocabulary_rows.h"
 
 namespace reshard {
 namespace {
@@ -24,16 +25,13 @@ Result<void> AddVocabularyRows(const FamilyTensors& model, const MegatronDegrees
     return InputError("paddedVocabulary", std::to_string(stored) + " is below the " +
                                               std::to_string(vocabulary) + " rows of " + tensor);
   }
-  Result<Share> share = EqualShare(stored, degrees.tensor, tensor_rank, tensor + ": rows");
-  if (!share) {
-    share.error().remedy = "give paddedVocabulary if the trainer pads them";
-    return tl::unexpected(share.error());
+  Result<LinearCut> cut =
+      VocabularyRows(model, table, stored, degrees.tensor, tensor_rank, tensor + ": rows");
+  if (!cut) {
+    cut.error().remedy = "give paddedVocabulary if the trainer pads them";
+    return tl::unexpected(cut.error());
   }
-  const std::int64_t begin = std::min(share->begin, vocabulary);
-  const std::int64_t end = std::min(share->end, vocabulary);
-  LinearCut cut{.rows = {{table, begin, end}}};
-  cut.padded_rows = share->end - share->begin - (end - begin);
-  return LinearBuilder(model, builder).Add(MegatronNames(name), cut);
+  return LinearBuilder(model, builder).Add(MegatronNames(name), *cut);
 }
 
 // Embedding on the first stage; final norm and output layer on the last. A tied output layer is a

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/layout/stage_layers.h"
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
@@ -64,32 +65,13 @@ VllmCoordinates PlaceVllmRank(const VllmDegrees& degrees, std::int64_t rank, boo
 Result<std::vector<std::int64_t>> PlaceVllmLayers(const JsonCursor& fields,
                                                   std::int64_t stage_count,
                                                   std::int64_t layer_count) {
-  std::vector<std::int64_t> counts;
-  if (const std::optional<JsonCursor> listed = fields.Find("layersPerStage")) {
-    const Result<std::vector<std::int64_t>> given = listed->AsIntegers({0, layer_count});
-    if (!given) return tl::unexpected(given.error());
-    counts = *given;
-    if (static_cast<std::int64_t>(counts.size()) != stage_count) {
-      return listed->Fail("expected " + std::to_string(stage_count) + " counts, got " +
-                          std::to_string(counts.size()));
-    }
-  } else {
-    counts.assign(static_cast<std::size_t>(stage_count), layer_count / stage_count);
-    // Stages P-2, P-3, .. take one more; the last one has the LM head.
-    for (std::int64_t i = 0; i < layer_count % stage_count; ++i) {
-      ++counts[static_cast<std::size_t>(stage_count - 2 - i)];
-    }
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(stage_count),
+                                   layer_count / stage_count);
+  // Stages P-2, P-3, .. take one more; the last one has the LM head.
+  for (std::int64_t i = 0; i < layer_count % stage_count; ++i) {
+    ++counts[static_cast<std::size_t>(stage_count - 2 - i)];
   }
-  std::vector<std::int64_t> first{0};
-  for (const std::int64_t count : counts) {
-    first.push_back(std::min(first.back() + count, layer_count + 1));
-  }
-  if (first.back() != layer_count) {
-    return fields.Field("layersPerStage")
-        ->Fail("the counts do not add up to the model's " + std::to_string(layer_count) +
-               " layers");
-  }
-  return first;
+  return FirstLayers(fields, counts, layer_count);
 }
 
 Result<std::vector<std::int64_t>> ExpertsOfVllmRank(const VllmDegrees& degrees,

@@ -1,5 +1,6 @@
 #include "compiler/layout/vllm_layer.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string>
@@ -23,15 +24,9 @@ std::string Before(const std::string& name, int pieces) {
 
 class LayerBuilder {
  public:
-  LayerBuilder(const FamilyTensors& model, const VllmDegrees& degrees, const VllmCoordinates& at,
-               std::span<const std::int64_t> experts, const FamilyLayer& layer,
+  LayerBuilder(const FamilyTensors& model, const EngineRank& rank, const FamilyLayer& layer,
                RankLayoutBuilder& builder)
-      : model_(model),
-        degrees_(degrees),
-        at_(at),
-        experts_(experts),
-        layer_(layer),
-        linear_(model, builder) {}
+      : model_(model), rank_(rank), layer_(layer), linear_(model, builder) {}
 
   Result<void> Add() {
     for (const Role role :
@@ -40,27 +35,17 @@ class LayerBuilder {
           Role::kRouterExpertBias, Role::kSharedExpertRouter}) {
       if (const Result<void> added = AddWhole(role); !added) return added;
     }
-    const Over tensor{degrees_.tensor, at_.tensor};
-    // Sequence-parallel experts keep the shared expert whole (config/parallel.py
-    // use_sequence_parallel_moe).
-    const bool sequence_parallel =
-        degrees_.expert_parallel && degrees_.tensor > 1 && degrees_.data > 1;
-    const Over shared = sequence_parallel ? Over{} : tensor;
     if (const Result<void> added = AddGroupedQuery(); !added) return added;
     if (const Result<void> added = AddLatent(); !added) return added;
-    if (const auto added = AddGateUp({Role::kMlpGate, Role::kMlpUp}, tensor); !added) return added;
-    if (const auto added = AddRowParallel(Role::kMlpDown, tensor); !added) return added;
-    const auto added = AddGateUp({Role::kSharedExpertGate, Role::kSharedExpertUp}, shared);
-    if (!added) return added;
-    if (const auto down = AddRowParallel(Role::kSharedExpertDown, shared); !down) return down;
+    const auto mlp = AddGateUp({Role::kMlpGate, Role::kMlpUp}, rank_.mlp);
+    if (!mlp) return mlp;
+    if (const auto added = AddRowParallel(Role::kMlpDown, rank_.mlp); !added) return added;
+    if (const Result<void> added = AddSharedExpert(); !added) return added;
     return AddExperts();
   }
 
  private:
-  struct Over {
-    std::int64_t count = 1;
-    std::int64_t index = 0;
-  };
+  using Over = EngineShare;
 
   const std::string& NameOf(const RoleTensors& tensors) const {
     return model_.tensor(tensors[Kind::kWeight]).name;
@@ -120,6 +105,14 @@ class LayerBuilder {
     return AddColumnParallel(*parts, "gate_up_proj.weight", over);
   }
 
+  Result<void> AddSharedExpert() {
+    if (rank_.shared_in_stack) return {};
+    const auto added =
+        AddGateUp({Role::kSharedExpertGate, Role::kSharedExpertUp}, rank_.shared_expert);
+    if (!added) return added;
+    return AddRowParallel(Role::kSharedExpertDown, rank_.shared_expert);
+  }
+
   Result<void> AddGroupedQuery() {
     static constexpr std::array kParts{Role::kAttentionQuery, Role::kAttentionKey,
                                        Role::kAttentionValue};
@@ -134,12 +127,12 @@ class LayerBuilder {
       const std::string name =
           Before(NameOf(parts->front()), kModuleAndParameter) + "qkv_proj.weight";
       Result<std::vector<RowRange>> rows =
-          RowsByRank(*heads, *parts, degrees_.tensor, at_.tensor, name);
+          RowsByRank(*heads, *parts, rank_.attention.count, rank_.attention.index, name);
       if (!rows) return tl::unexpected(rows.error());
       const Result<void> added = linear_.Add(VllmNames(name), {.rows = *std::move(rows)});
       if (!added) return added;
     }
-    return AddRowParallel(Role::kAttentionOutput, {degrees_.tensor, at_.tensor});
+    return AddRowParallel(Role::kAttentionOutput, rank_.attention);
   }
 
   // Multi-head latent attention: both down projections joined and whole on every rank
@@ -151,28 +144,28 @@ class LayerBuilder {
       if (layer_[role].held()) down.push_back(layer_[role]);
     }
     if (layer_[Role::kMlaQueryDown].held() && down.size() == 1) {
-      return InputError("model", NameOf(down.front()) +
-                                     " is listed without its kv_a_proj: fused_qkv_a_proj.weight "
-                                     "would hold some parts only");
+      return InputError("model", NameOf(down.front()) + " is listed without its kv_a_proj: " +
+                                     std::string(rank_.latent_down) +
+                                     " would hold some parts only");
     }
-    const Result<void> joined = AddColumnParallel(down, "fused_qkv_a_proj.weight", Over{});
+    const Result<void> joined = AddColumnParallel(down, std::string(rank_.latent_down), Over{});
     if (!joined) return joined;
     for (const Role role : {Role::kMlaQuery, Role::kMlaQueryUp, Role::kMlaKeyValueUp}) {
       const RoleTensors& up = layer_[role];
       if (!up.held()) continue;
       if (const Result<void> checked = CheckWholeHeads(NameOf(up)); !checked) return checked;
-      const Result<void> added =
-          AddColumnParallel(std::span(&up, 1), "", {degrees_.tensor, at_.tensor});
+      const Result<void> added = AddColumnParallel(std::span(&up, 1), "", rank_.attention);
       if (!added) return added;
     }
-    return AddRowParallel(Role::kMlaOutput, {degrees_.tensor, at_.tensor});
+    return AddRowParallel(Role::kMlaOutput, rank_.attention);
   }
 
   Result<void> CheckWholeHeads(const std::string& name) const {
-    if (degrees_.tensor == 1) return {};
+    if (rank_.attention.count == 1) return {};
     const Result<std::int64_t> heads = model_.Field("num_attention_heads");
     if (!heads) return tl::unexpected(heads.error());
-    const Result<Share> share = EqualShare(*heads, degrees_.tensor, 0, name + ": query heads");
+    const Result<Share> share =
+        EqualShare(*heads, rank_.attention.count, 0, name + ": query heads");
     if (!share) return tl::unexpected(share.error());
     return {};
   }
@@ -182,7 +175,10 @@ class LayerBuilder {
   Result<void> CheckExpertBlocks(const RoleTensors& tensors, std::int64_t size, std::int64_t block,
                                  const Over& over) const {
     const std::int64_t shard = size / over.count;
-    if (tensors[Kind::kScale] == kNoTensor || over.count == 1 || shard % block == 0) return {};
+    if (!rank_.refines_scales || tensors[Kind::kScale] == kNoTensor || over.count == 1 ||
+        shard % block == 0) {
+      return {};
+    }
     constexpr std::int64_t kFinestBlock = 32;
     const std::int64_t finer = std::gcd(shard, block);
     const std::string text = NameOf(tensors) + ": a shard of " + std::to_string(shard) +
@@ -194,15 +190,52 @@ class LayerBuilder {
                       "use fewer ranks for an expert, or expertParallel");
   }
 
-  // Stacks of the rank's experts: gate rows then up rows, and down.
-  Result<void> AddExperts() {
-    if (layer_.experts.empty() || experts_.empty()) return {};
-    const Over over = degrees_.expert_parallel ? Over{} : Over{degrees_.expert_ranks(), at_.expert};
+  // The stacks being built: one cut for each slot.
+  struct ExpertStacks {
     std::vector<LinearCut> gate_up;
     std::vector<LinearCut> down;
-    gate_up.reserve(experts_.size());
-    down.reserve(experts_.size());
-    for (const std::int64_t expert : experts_) {
+  };
+
+  // `rows` are gate (where the family has one) and up.
+  Result<void> AddSlot(std::span<const RoleTensors> rows, const RoleTensors& down,
+                       ExpertStacks& stacks) const {
+    const Over& over = rank_.expert;
+    for (const RoleTensors& part : rows) {
+      const Result<void> checked =
+          CheckExpertBlocks(part, RowCount(model_, part), model_.scale_block().rows, over);
+      if (!checked) return checked;
+    }
+    const Result<void> checked =
+        CheckExpertBlocks(down, ColumnCount(model_, down), model_.scale_block().columns, over);
+    if (!checked) return checked;
+    Result<LinearCut> gate_up = Columns(rows, over);
+    if (!gate_up) return tl::unexpected(gate_up.error());
+    if (rank_.up_first) std::reverse(gate_up->rows.begin(), gate_up->rows.end());
+    stacks.gate_up.push_back(*std::move(gate_up));
+    Result<LinearCut> down_cut = Rows(down, over);
+    if (!down_cut) return tl::unexpected(down_cut.error());
+    stacks.down.push_back(*std::move(down_cut));
+    return {};
+  }
+
+  // The shared expert as one more slot behind the others.
+  Result<void> AddSharedSlot(ExpertStacks& stacks) const {
+    static constexpr std::array kAll{Role::kSharedExpertGate, Role::kSharedExpertUp,
+                                     Role::kSharedExpertDown};
+    const Result<std::vector<RoleTensors>> parts =
+        Together(model_, layer_, kAll, "the stacks of experts");
+    if (!parts) return tl::unexpected(parts.error());
+    if (parts->empty()) return {};
+    return AddSlot(std::span(parts->data(), parts->size() - 1), parts->back(), stacks);
+  }
+
+  // Stacks of the rank's experts: gate rows then up rows, and down.
+  Result<void> AddExperts() {
+    if (layer_.experts.empty() || rank_.experts.empty()) return {};
+    ExpertStacks stacks;
+    stacks.gate_up.reserve(rank_.experts.size() + 1);
+    stacks.down.reserve(rank_.experts.size() + 1);
+    for (const std::int64_t expert : rank_.experts) {
       static constexpr std::array kAll{Role::kExpertGate, Role::kExpertUp, Role::kExpertDown};
       const Result<std::vector<RoleTensors>> parts =
           Together(model_, layer_, expert, kAll, "the stacks of experts");
@@ -215,40 +248,29 @@ class LayerBuilder {
                               ": w13_weight and w2_weight would hold some parts only",
                           "list all experts of the layer or none");
       }
-      const std::span<const RoleTensors> rows(parts->data(), parts->size() - 1);
-      for (const RoleTensors& part : rows) {
-        const Result<void> checked =
-            CheckExpertBlocks(part, RowCount(model_, part), model_.scale_block().rows, over);
-        if (!checked) return checked;
-      }
-      const Result<void> checked = CheckExpertBlocks(
-          parts->back(), ColumnCount(model_, parts->back()), model_.scale_block().columns, over);
-      if (!checked) return checked;
-      Result<LinearCut> gate_up_cut = Columns(rows, over);
-      if (!gate_up_cut) return tl::unexpected(gate_up_cut.error());
-      gate_up.push_back(*std::move(gate_up_cut));
-      const Result<LinearCut> down_cut = Rows(parts->back(), over);
-      if (!down_cut) return tl::unexpected(down_cut.error());
-      down.push_back(*down_cut);
+      const Result<void> added =
+          AddSlot(std::span(parts->data(), parts->size() - 1), parts->back(), stacks);
+      if (!added) return added;
     }
     // "model.layers.3.mlp.experts.17.down_proj.weight" without its last three pieces.
     constexpr int kExpertModuleAndParameter = 3;
     const std::string stack =
-        Before(NameOf(down.front().rows.front().tensors), kExpertModuleAndParameter) +
-        "routed_experts.";
+        Before(NameOf(stacks.down.front().rows.front().tensors), kExpertModuleAndParameter) +
+        std::string(rank_.expert_stack);
+    if (rank_.shared_in_stack) {
+      if (const Result<void> added = AddSharedSlot(stacks); !added) return added;
+    }
     const auto names = [&](const std::string& number) -> LinearNames {
       return {.weight = stack + number + "_weight",
               .bias = stack + number + "_bias",
               .scale = stack + number + "_weight_scale_inv"};
     };
-    if (const auto added = linear_.AddStack(names("w13"), gate_up); !added) return added;
-    return linear_.AddStack(names("w2"), down);
+    if (const auto added = linear_.AddStack(names("w13"), stacks.gate_up); !added) return added;
+    return linear_.AddStack(names("w2"), stacks.down);
   }
 
   const FamilyTensors& model_;
-  const VllmDegrees& degrees_;
-  const VllmCoordinates& at_;
-  std::span<const std::int64_t> experts_;
+  const EngineRank& rank_;
   const FamilyLayer& layer_;
   LinearBuilder linear_;
 };
@@ -262,10 +284,26 @@ LinearNames VllmNames(const std::string& name) {
   return {.weight = name, .bias = module + ".bias", .scale = name + "_scale_inv"};
 }
 
+Result<void> AddEngineLayer(const FamilyTensors& model, const EngineRank& rank,
+                            const FamilyLayer& layer, RankLayoutBuilder& builder) {
+  return LayerBuilder(model, rank, layer, builder).Add();
+}
+
 Result<void> AddVllmLayer(const FamilyTensors& model, const VllmDegrees& degrees,
                           const VllmCoordinates& at, std::span<const std::int64_t> experts,
                           const FamilyLayer& layer, RankLayoutBuilder& builder) {
-  return LayerBuilder(model, degrees, at, experts, layer, builder).Add();
+  const EngineShare tensor{degrees.tensor, at.tensor};
+  // Sequence-parallel experts keep the shared expert whole (config/parallel.py
+  // use_sequence_parallel_moe).
+  const bool sequence_parallel = degrees.expert_parallel && degrees.tensor > 1 && degrees.data > 1;
+  EngineRank rank;
+  rank.attention = tensor;
+  rank.mlp = tensor;
+  rank.shared_expert = sequence_parallel ? EngineShare{} : tensor;
+  rank.expert =
+      degrees.expert_parallel ? EngineShare{} : EngineShare{degrees.expert_ranks(), at.expert};
+  rank.experts = experts;
+  return AddEngineLayer(model, rank, layer, builder);
 }
 
 }  // namespace reshard

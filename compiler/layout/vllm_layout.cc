@@ -1,6 +1,5 @@
 #include "compiler/layout/vllm_layout.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "compiler/layout/family_tensors.h"
 #include "compiler/layout/vllm_degrees.h"
 #include "compiler/layout/vllm_layer.h"
+#include "compiler/layout/vocabulary_rows.h"
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
@@ -20,16 +20,11 @@ Result<void> AddVocabularyRows(const FamilyTensors& model, const VllmDegrees& de
                                RankLayoutBuilder& builder) {
   constexpr std::int64_t kMultiple = 64;
   const std::string& name = model.tensor(table[Kind::kWeight]).name;
-  const std::int64_t vocabulary = RowCount(model, table);
-  const std::int64_t stored = CeilDivide(vocabulary, kMultiple) * kMultiple;
-  const Result<Share> share =
-      EqualShare(stored, degrees.tensor, tensor_rank, name + ": rows, padded to a multiple of 64");
-  if (!share) return tl::unexpected(share.error());
-  const std::int64_t begin = std::min(share->begin, vocabulary);
-  const std::int64_t end = std::min(share->end, vocabulary);
-  LinearCut cut{.rows = {{table, begin, end}}};
-  cut.padded_rows = share->end - share->begin - (end - begin);
-  return LinearBuilder(model, builder).Add(VllmNames(name), cut);
+  const std::int64_t stored = CeilDivide(RowCount(model, table), kMultiple) * kMultiple;
+  const Result<LinearCut> cut = VocabularyRows(model, table, stored, degrees.tensor, tensor_rank,
+                                               name + ": rows, padded to a multiple of 64");
+  if (!cut) return tl::unexpected(cut.error());
+  return LinearBuilder(model, builder).Add(VllmNames(name), *cut);
 }
 
 struct Build {

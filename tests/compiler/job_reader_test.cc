@@ -93,7 +93,7 @@ TEST_F(JobReaderTest, BadInputsGiveOneClearLine) {
               HasSubstr("the axes have 3 places, but the mesh has 4 ranks"));
   EXPECT_EQ(Refusal(JobText(Side("0-3", R"json({"fsdp": {}})json"), destination)),
             "job.json: source.layout: layout kind 'fsdp' is not supported; use one of explicit, "
-            "megatron, vllm");
+            "megatron, sglang, vllm");
   EXPECT_THAT(Refusal(JobText(Side("0-3", "{}"), destination)),
               HasSubstr("source.layout: expected one kind of layout, got 0"));
   EXPECT_THAT(

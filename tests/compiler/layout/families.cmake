@@ -1,6 +1,7 @@
 # Families and framework adapters: one program, since they share their models.
 reshard_test(frameworks_test
   SOURCES
+    engines_test.cc
     family_attention_test.cc
     family_catalog_test.cc
     family_coverage_test.cc
@@ -18,7 +19,11 @@ reshard_test(frameworks_test
     megatron_layer_test.cc
     megatron_layout_test.cc
     megatron_stages_test.cc
+    sglang_degrees_test.cc
+    sglang_layout_test.cc
+    stage_layers_test.cc
     vllm_degrees_test.cc
     vllm_layer_test.cc
     vllm_layout_test.cc
+    vocabulary_rows_test.cc
   DEPENDS reshard_layout)
