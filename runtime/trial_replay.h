@@ -39,6 +39,9 @@ class TrialReplay {
 
   Engine& engine(RankIndex rank) { return engines_[static_cast<std::size_t>(rank)]; }
   TrialMemory& memory(RankIndex rank) { return memories_[static_cast<std::size_t>(rank)]; }
+  const TrialMemory& memory(RankIndex rank) const {
+    return memories_[static_cast<std::size_t>(rank)];
+  }
 
  private:
   TrialReplay() = default;

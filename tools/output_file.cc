@@ -40,18 +40,30 @@ Result<void> CheckOutputPath(const std::string& path, const std::string& input_p
 }
 
 Result<std::int64_t> WriteWholeFile(const std::string& path, std::string_view contents) {
+  return WriteWholeFile(path, std::span(&contents, 1));
+}
+
+Result<std::int64_t> WriteWholeFile(const std::string& path,
+                                    std::span<const std::string_view> pieces) {
   const std::string temporary = path + "." + std::to_string(getpid()) + ".tmp";
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (file == nullptr) return CannotWrite(path, errno);
-  const bool written = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-  int code = written ? 0 : errno;
+  int code = 0;
+  std::int64_t bytes = 0;
+  for (const std::string_view piece : pieces) {
+    if (std::fwrite(piece.data(), 1, piece.size(), file) != piece.size()) {
+      code = errno;
+      break;
+    }
+    bytes += static_cast<std::int64_t>(piece.size());
+  }
   if (std::fclose(file) != 0 && code == 0) code = errno;
   if (code == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) {
     std::remove(temporary.c_str());
     return CannotWrite(path, code);
   }
-  return static_cast<std::int64_t>(contents.size());
+  return bytes;
 }
 
 }  // namespace reshard

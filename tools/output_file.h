@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,8 @@ Result<void> CheckOutputPath(const std::string& path, const std::string& input_p
 // Writes `contents` beside `path` and renames, so that an older file stays until the new one is
 // whole. Returns the bytes written.
 Result<std::int64_t> WriteWholeFile(const std::string& path, std::string_view contents);
+// The same with the contents in pieces.
+Result<std::int64_t> WriteWholeFile(const std::string& path,
+                                    std::span<const std::string_view> pieces);
 
 }  // namespace reshard

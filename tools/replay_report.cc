@@ -22,9 +22,13 @@ std::string TableText(const ReplayReport& report, const PlanSummary& summary) {
                   is_timed ? RateText(static_cast<double>(summary.bytes) / row.seconds / 1e9) : "-",
                   row.verdict});
   }
-  if (!report.trace) return table.Text();
+  if (!report.trace && !report.shards) return table.Text();
   TextTable files({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
-  AppendRows(*report.trace, files);
+  if (report.trace) AppendRows(*report.trace, files);
+  if (report.shards) {
+    files.AddRow({"shards", std::to_string(report.shards->files) + " files in " +
+                                report.shards->folder + ", " + BytesText(report.shards->bytes)});
+  }
   return table.Text() + "\n" + files.Text();
 }
 
@@ -46,6 +50,11 @@ std::string JsonText(const ReplayReport& report, const PlanSummary& summary,
   fields.emplace_back("digest", summary.digest);
   fields.emplace_back("refits", std::move(refits));
   if (report.trace) AppendFields(*report.trace, fields);
+  if (report.shards) {
+    fields.emplace_back("shards", JsonValue::Object{{"folder", report.shards->folder},
+                                                    {"files", report.shards->files},
+                                                    {"bytes", report.shards->bytes}});
+  }
   return JsonReport(fields);
 }
 

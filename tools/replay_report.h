@@ -10,6 +10,7 @@
 #include "foundation/error.h"
 #include "tools/plan_summary.h"
 #include "tools/trace_file.h"
+#include "tools/weights_trial.h"
 
 namespace reshard {
 
@@ -21,8 +22,9 @@ struct RefitRow {
 
 struct ReplayReport {
   std::vector<RefitRow> rows;
-  std::optional<WrittenTrace> trace;  // of the last row
-  std::optional<Error> failure;       // of the last row
+  std::optional<WrittenTrace> trace;    // of the last row
+  std::optional<WrittenShards> shards;  // of the last row
+  std::optional<Error> failure;         // of the last row
 };
 
 std::string TableText(const ReplayReport& report, const PlanSummary& summary);

@@ -22,6 +22,8 @@
 #include "tools/progress.h"
 #include "tools/replay_report.h"
 #include "tools/trace_file.h"
+#include "tools/weights_reader.h"
+#include "tools/weights_trial.h"
 
 namespace reshard {
 namespace {
@@ -30,9 +32,10 @@ constexpr std::string_view kProgram = "reshard-replay";
 constexpr std::string_view kPurpose =
     "Replays a plan with real bytes: every rank packs, sends, receives and unpacks, in this "
     "process or, started by mpirun or torchrun, each in its own. "
-    "The source parameters get made-up values, others for every refit.";
+    "The source parameters get made-up values, others for every refit, or a checkpoint's.";
 constexpr std::string_view kExample =
     "  reshard-replay tiny-moe.reshard --refits 3 --check\n"
+    "  reshard-replay plan.reshard --weights model.safetensors --check --output shards\n"
     "  mpirun -n 16 reshard-replay tiny-moe.reshard --backend mpi --check\n"
     "  torchrun --nnodes 2 --nproc-per-node 8 --no-python reshard-replay tiny-moe.reshard "
     "--backend nccl";
@@ -46,6 +49,8 @@ struct Arguments {
   std::optional<std::int64_t> refits = 1;
   std::optional<std::int64_t> deadline_seconds = kDeadlineSeconds;
   std::string trace;
+  std::string weights;
+  std::string output;
   bool check = false;
   bool json = false;
 };
@@ -63,6 +68,12 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddOption("--trace", "FILE", arguments.trace,
                          "write when each step of the last refit ran, for Perfetto and "
                          "reshard-simulate --overlay");
+  command_line.AddOption("--weights", "FILE", arguments.weights,
+                         "a checkpoint instead of made-up values: a .safetensors file or a "
+                         "model.safetensors.index.json");
+  command_line.AddOption("--output", "DIR", arguments.output,
+                         "write what arrived, DIR/rank-00005.safetensors for each destination "
+                         "rank; a new or empty directory");
   command_line.AddFlag("--check", arguments.check,
                        "check every byte of every parameter after each refit");
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the table");
@@ -112,22 +123,50 @@ ReplayReport Replay(Trial& trial, const Arguments& arguments, Progress& progress
   return report;
 }
 
+// `Trial` is a TrialReplay or a WeightsTrial.
+template <typename Trial>
+Result<ReplayReport> ReplayAndWrite(Trial& trial, const Plan& plan, const Arguments& arguments,
+                                    Progress& progress) {
+  if (!arguments.trace.empty()) {
+    if (Result<void> kept = trial.RecordSteps(); !kept) return tl::unexpected(kept.error());
+  }
+  ReplayReport report = Replay(trial, arguments, progress);
+  if (report.failure || arguments.trace.empty()) return report;
+  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, trial.StepTimes());
+  if (!trace) return tl::unexpected(trace.error());
+  report.trace = *std::move(trace);
+  return report;
+}
+
+Result<ReplayReport> ReplayWeights(const Plan& plan, const Arguments& arguments,
+                                   Progress& progress) {
+  Result<WeightsReader> reader = WeightsReader::Open(arguments.weights);
+  if (!reader) return tl::unexpected(reader.error());
+  const Result<void> there = WeightsTrial::CheckTensors(plan, *reader);
+  if (!there) return tl::unexpected(there.error());
+  progress.Begin("preparing the ranks");
+  Result<WeightsTrial> trial = WeightsTrial::Make(plan, *std::move(reader), {});
+  if (!trial) return tl::unexpected(trial.error());
+  Result<ReplayReport> report = ReplayAndWrite(*trial, plan, arguments, progress);
+  if (!report || report->failure || arguments.output.empty()) return report;
+  progress.Begin("writing the shards");
+  Result<WrittenShards> shards = trial->Write(arguments.output);
+  progress.End();
+  if (!shards) return tl::unexpected(shards.error());
+  report->shards = *std::move(shards);
+  return report;
+}
+
 Result<ReplayReport> ReplayInThisProcess(const Plan& plan, const Arguments& arguments,
                                          Progress& progress) {
   const Result<void> fits =
       CheckMemory(TrialReplay::BytesNeeded(plan), "its ranks need", arguments.plan);
   if (!fits) return tl::unexpected(fits.error());
+  if (!arguments.weights.empty()) return ReplayWeights(plan, arguments, progress);
   progress.Begin("preparing the ranks");
   Result<TrialReplay> trial = TrialReplay::Make(plan, {});
   if (!trial) return tl::unexpected(trial.error());
-  if (arguments.trace.empty()) return Replay(*trial, arguments, progress);
-  if (Result<void> kept = trial->RecordSteps(); !kept) return tl::unexpected(kept.error());
-  ReplayReport report = Replay(*trial, arguments, progress);
-  if (report.failure) return report;
-  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, trial->StepTimes());
-  if (!trace) return tl::unexpected(trace.error());
-  report.trace = *std::move(trace);
-  return report;
+  return ReplayAndWrite(*trial, plan, arguments, progress);
 }
 
 // Says before the work begins what would keep the trace from being written.
@@ -138,6 +177,19 @@ Result<void> CheckTrace(const Arguments& arguments) {
                       "use --backend host");
   }
   return CheckOutputPath(arguments.trace, arguments.plan);
+}
+
+Result<void> CheckWeights(const Arguments& arguments) {
+  if (arguments.weights.empty()) {
+    if (arguments.output.empty()) return {};
+    return UsageError("--output: made-up values are written nowhere",
+                      "give a checkpoint with --weights");
+  }
+  if (arguments.backend != "host") {
+    return UsageError("--weights: the backend " + arguments.backend + " reads no checkpoint",
+                      "use --backend host");
+  }
+  return arguments.output.empty() ? Result<void>() : CheckShardFolder(arguments.output);
 }
 
 Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
@@ -174,6 +226,7 @@ Result<void> Run(int argc, char** argv) {
   if (!*wanted) return {};
 
   if (Result<void> fine = CheckTrace(arguments); !fine) return fine;
+  if (Result<void> fine = CheckWeights(arguments); !fine) return fine;
   std::optional<MpiWorld> world;
   if (arguments.backend == "mpi") {
     const Result<MpiWorld> started = MpiWorld::Start();

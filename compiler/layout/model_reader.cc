@@ -47,9 +47,9 @@ Result<Model> ReadTensorList(const JsonCursor& list) {
 }
 
 Result<Model> ReadSafetensors(const std::string& path) {
-  const Result<JsonDocument> header = ReadSafetensorsHeader(path);
+  const Result<SafetensorsHeader> header = ReadSafetensorsHeader(path);
   if (!header) return tl::unexpected(header.error());
-  return ReadTensorList(JsonCursor(*header));
+  return ReadTensorList(JsonCursor(header->document));
 }
 
 // model.safetensors.index.json: {"weight_map": {tensor: file of the shard}}.

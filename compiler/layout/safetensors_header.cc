@@ -9,7 +9,7 @@
 
 namespace reshard {
 
-Result<JsonDocument> ReadSafetensorsHeader(const std::string& path) {
+Result<SafetensorsHeader> ReadSafetensorsHeader(const std::string& path) {
   // MAX_HEADER_SIZE of the safetensors library.
   constexpr std::uint64_t kHeaderBytesMax = 100'000'000;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -33,7 +33,11 @@ Result<JsonDocument> ReadSafetensorsHeader(const std::string& path) {
   if (!file.read(text.data(), static_cast<std::streamsize>(header_bytes))) {
     return InputError(path, "cannot be read");
   }
-  return ParseJson(text, path + ": header");
+  Result<JsonDocument> document = ParseJson(text, path + ": header");
+  if (!document) return tl::unexpected(document.error());
+  const auto data_begin = static_cast<std::int64_t>(length.size() + header_bytes);
+  return SafetensorsHeader{*std::move(document), data_begin,
+                           static_cast<std::int64_t>(file_bytes) - data_begin};
 }
 
 }  // namespace reshard

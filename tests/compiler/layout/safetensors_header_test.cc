@@ -13,12 +13,12 @@ namespace {
 using testing::HasSubstr;
 
 // The header, or the refusal, of a file of this content.
-Result<JsonDocument> HeaderOf(const std::string& content) {
+Result<SafetensorsHeader> HeaderOf(const std::string& content) {
   const std::filesystem::path path =
       std::filesystem::path(testing::TempDir()) /
       (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".safetensors");
   std::ofstream(path, std::ios::binary) << content;
-  Result<JsonDocument> header = ReadSafetensorsHeader(path.string());
+  Result<SafetensorsHeader> header = ReadSafetensorsHeader(path.string());
   std::filesystem::remove(path);
   return header;
 }
@@ -30,10 +30,12 @@ std::string Length(std::uint64_t bytes) {
 }
 
 TEST(SafetensorsHeaderTest, OnlyTheHeaderIsRead) {
-  const Result<JsonDocument> header =
+  const Result<SafetensorsHeader> header =
       HeaderOf(Length(9) + R"json({"a": {}})json" + "\x80\xff data");
   ASSERT_TRUE(header.has_value()) << ToString(header.error());
-  EXPECT_NE(header->root.Find("a"), nullptr);
+  EXPECT_NE(header->document.root.Find("a"), nullptr);
+  EXPECT_EQ(header->data_begin, 17);
+  EXPECT_EQ(header->data_bytes, 7);
 }
 
 // 261 = 0x0105: the second byte counts 256.
@@ -53,13 +55,13 @@ TEST(SafetensorsHeaderTest, LengthsThatCannotBeAreRefused) {
 }
 
 TEST(SafetensorsHeaderTest, BadJsonNamesTheHeader) {
-  const Result<JsonDocument> header = HeaderOf(Length(2) + "{]");
+  const Result<SafetensorsHeader> header = HeaderOf(Length(2) + "{]");
   ASSERT_FALSE(header.has_value());
   EXPECT_THAT(header.error().place, HasSubstr(".safetensors: header"));
 }
 
 TEST(SafetensorsHeaderTest, AFileThatIsNotThere) {
-  const Result<JsonDocument> header = ReadSafetensorsHeader("/nonexistent/m.safetensors");
+  const Result<SafetensorsHeader> header = ReadSafetensorsHeader("/nonexistent/m.safetensors");
   ASSERT_FALSE(header.has_value());
   EXPECT_EQ(ToString(header.error()), "/nonexistent/m.safetensors: cannot be read; check the path");
 }

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""A checkpoint through compile and replay, and rebuilt from what the destination ranks hold.
+
+    weights_test.py --programs build/release/bin --source .
+
+Shares no code with reshard: safetensors files are written and read here, and the rules by which vLLM
+lays out its parameters are written down here once more, as the opposite direction: from the shards of
+an engine back to Hugging Face's tensors. Only numpy is used.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+
+# Elements are compared as bits, so an unsigned integer of the width stands for every dtype.
+BITS = {"BF16": numpy.uint16, "F32": numpy.uint32, "F8_E4M3": numpy.uint8}
+
+
+def write_safetensors(path, tensors):
+    """tensors: name -> (dtype, array of bits)."""
+    header, offset = {}, 0
+    for name, (dtype, bits) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": list(bits.shape), "data_offsets": [offset, offset + bits.nbytes]}
+        offset += bits.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, bits in tensors.values():
+            file.write(bits.tobytes())
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__")
+    tensors, end = {}, 8 + length
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, stop = (8 + length + offset for offset in entry["data_offsets"])
+        assert begin == end and begin % BITS[entry["dtype"]]().itemsize == 0, name
+        end = stop
+        tensors[name] = numpy.frombuffer(data[begin:stop], BITS[entry["dtype"]]).reshape(entry["shape"])
+    assert end == len(data), path
+    return tensors
+
+
+def same(arrays):
+    for other in arrays[1:]:
+        numpy.testing.assert_array_equal(arrays[0], other)
+    return arrays[0]
+
+
+def blocks(rows):
+    return -(-rows // 128)
+
+
+class Engine:
+    """The ranks of one vLLM engine (pipeline 1), by tensor-parallel rank."""
+
+    def __init__(self, ranks):
+        self.ranks = ranks
+        self.used = set()
+
+    def pieces(self, name):
+        self.used.add(name)
+        return [rank[name] for rank in self.ranks]
+
+    def column(self, name):  # cut by rows
+        return numpy.concatenate(self.pieces(name), axis=0)
+
+    def row(self, name):  # cut by columns
+        return numpy.concatenate(self.pieces(name), axis=1)
+
+    def whole(self, name):
+        return same(self.pieces(name))
+
+    def vocabulary(self, name, size):  # rows beyond the vocabulary are zero
+        stored = self.column(name)
+        assert stored.shape[0] == -(-size // 64) * 64, stored.shape
+        assert not stored[size:].any()
+        return stored[:size]
+
+    def gated(self, name):  # each rank: its gate rows, then its up rows
+        halves = [numpy.split(piece, 2, axis=0) for piece in self.pieces(name)]
+        return [numpy.concatenate([half[i] for half in halves], axis=0) for i in (0, 1)]
+
+    def check_all_used(self):
+        for rank in self.ranks:
+            assert set(rank) == self.used, set(rank) ^ self.used
+
+
+def qwen3_moe_of(engine, config):
+    """Attention with KV heads replicated where the ranks outnumber them; experts cut over all ranks."""
+    degree, head = len(engine.ranks), config["head_dim"]
+    queries = config["num_attention_heads"] // degree * head
+    keys = config["num_key_value_heads"]
+    copies = max(1, degree // keys)
+    tensors = {"model.embed_tokens.weight": engine.vocabulary("model.embed_tokens.weight", config["vocab_size"]),
+               "lm_head.weight": engine.vocabulary("lm_head.weight", config["vocab_size"]),
+               "model.norm.weight": engine.whole("model.norm.weight")}
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        for norm in ("input_layernorm", "post_attention_layernorm", "self_attn.q_norm", "self_attn.k_norm"):
+            tensors[f"{layer}{norm}.weight"] = engine.whole(f"{layer}{norm}.weight")
+        fused = engine.pieces(layer + "self_attn.qkv_proj.weight")
+        local = (fused[0].shape[0] - queries) // 2
+        tensors[layer + "self_attn.q_proj.weight"] = numpy.concatenate([piece[:queries] for piece in fused])
+        for part, begin in (("k", queries), ("v", queries + local)):
+            held = [piece[begin:begin + local] for piece in fused]
+            tensors[f"{layer}self_attn.{part}_proj.weight"] = numpy.concatenate(
+                [same(held[first:first + copies]) for first in range(0, degree, copies)])
+        tensors[layer + "self_attn.o_proj.weight"] = engine.row(layer + "self_attn.o_proj.weight")
+        tensors[layer + "mlp.gate.weight"] = engine.whole(layer + "mlp.gate.weight")
+        w13 = engine.pieces(layer + "mlp.experts.routed_experts.w13_weight")
+        w2 = engine.pieces(layer + "mlp.experts.routed_experts.w2_weight")
+        for e in range(config["num_experts"]):
+            halves = [numpy.split(piece[e], 2) for piece in w13]
+            expert = f"{layer}mlp.experts.{e}."
+            tensors[expert + "gate_proj.weight"] = numpy.concatenate([half[0] for half in halves])
+            tensors[expert + "up_proj.weight"] = numpy.concatenate([half[1] for half in halves])
+            tensors[expert + "down_proj.weight"] = numpy.concatenate([piece[e] for piece in w2], axis=1)
+    return tensors
+
+
+def deepseek_of(engine, config):
+    """Latent attention, a dense layer, shared experts, whole experts over the ranks, block scales."""
+    tensors = {"model.embed_tokens.weight": engine.vocabulary("model.embed_tokens.weight", config["vocab_size"]),
+               "lm_head.weight": engine.vocabulary("lm_head.weight", config["vocab_size"]),
+               "model.norm.weight": engine.whole("model.norm.weight")}
+
+    def scaled(target, take):
+        """Weight and scales alike: take(name of the parameter's suffix)."""
+        for suffix in ("weight", "weight_scale_inv"):
+            for name, bits in zip(target, take(suffix)):
+                tensors[f"{name}.{suffix}"] = bits
+
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        attention = layer + "self_attn."
+        for norm in ("input_layernorm", "post_attention_layernorm", "self_attn.q_a_layernorm",
+                     "self_attn.kv_a_layernorm"):
+            tensors[f"{layer}{norm}.weight"] = engine.whole(f"{layer}{norm}.weight")
+
+        def fused_a(suffix):
+            rows = config["q_lora_rank"] if suffix == "weight" else blocks(config["q_lora_rank"])
+            fused = engine.whole(f"{attention}fused_qkv_a_proj.{suffix}")
+            return fused[:rows], fused[rows:]
+
+        scaled([attention + "q_a_proj", attention + "kv_a_proj_with_mqa"], fused_a)
+        for name in ("q_b_proj", "kv_b_proj"):
+            scaled([attention + name], lambda suffix: [engine.column(f"{attention}{name}.{suffix}")])
+        scaled([attention + "o_proj"], lambda suffix: [engine.row(f"{attention}o_proj.{suffix}")])
+
+        dense = ["mlp."] if i < config["first_k_dense_replace"] else ["mlp.shared_experts."]
+        for prefix in dense:
+            scaled([f"{layer}{prefix}gate_proj", f"{layer}{prefix}up_proj"],
+                   lambda suffix: engine.gated(f"{layer}{prefix}gate_up_proj.{suffix}"))
+            scaled([f"{layer}{prefix}down_proj"], lambda suffix: [engine.row(f"{layer}{prefix}down_proj.{suffix}")])
+        if i < config["first_k_dense_replace"]:
+            continue
+        tensors[layer + "mlp.gate.weight"] = engine.whole(layer + "mlp.gate.weight")
+        bias = layer + "mlp.gate.e_score_correction_bias"
+        tensors[bias] = engine.whole(bias)
+        local = config["n_routed_experts"] // len(engine.ranks)
+        for suffix in ("weight", "weight_scale_inv"):
+            w13 = engine.pieces(f"{layer}mlp.experts.routed_experts.w13_{suffix}")
+            w2 = engine.pieces(f"{layer}mlp.experts.routed_experts.w2_{suffix}")
+            for e in range(config["n_routed_experts"]):
+                expert = f"{layer}mlp.experts.{e}."
+                gate, up = numpy.split(w13[e // local][e % local], 2)
+                tensors[f"{expert}gate_proj.{suffix}"] = gate
+                tensors[f"{expert}up_proj.{suffix}"] = up
+                tensors[f"{expert}down_proj.{suffix}"] = w2[e // local][e % local]
+    return tensors
+
+
+QWEN3_MOE = {
+    "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "dtype": "bfloat16",
+    "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 16, "num_key_value_heads": 4,
+    "head_dim": 8, "vocab_size": 500, "intermediate_size": 96, "moe_intermediate_size": 32,
+    "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 1, "mlp_only_layers": [],
+    "tie_word_embeddings": False}
+DEEPSEEK = {
+    "model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "torch_dtype": "bfloat16",
+    "hidden_size": 256, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "vocab_size": 320, "intermediate_size": 512, "moe_intermediate_size": 128, "n_routed_experts": 8,
+    "n_shared_experts": 2, "first_k_dense_replace": 1, "moe_layer_freq": 1, "num_nextn_predict_layers": 0,
+    "q_lora_rank": 256, "kv_lora_rank": 128, "qk_nope_head_dim": 64, "qk_rope_head_dim": 64, "v_head_dim": 64,
+    "tie_word_embeddings": False,
+    "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
+
+
+def qwen3_moe_list(c):
+    """name -> (dtype, shape) as the published checkpoints have them."""
+    h, d, f = c["hidden_size"], c["head_dim"], c["moe_intermediate_size"]
+    shapes = {"model.embed_tokens": [c["vocab_size"], h], "lm_head": [c["vocab_size"], h], "model.norm": [h]}
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        q, kv = c["num_attention_heads"] * d, c["num_key_value_heads"] * d
+        shapes |= {layer + "input_layernorm": [h], layer + "post_attention_layernorm": [h],
+                   layer + "self_attn.q_norm": [d], layer + "self_attn.k_norm": [d],
+                   layer + "self_attn.q_proj": [q, h], layer + "self_attn.k_proj": [kv, h],
+                   layer + "self_attn.v_proj": [kv, h], layer + "self_attn.o_proj": [h, q],
+                   layer + "mlp.gate": [c["num_experts"], h]}
+        for e in range(c["num_experts"]):
+            shapes |= {f"{layer}mlp.experts.{e}.gate_proj": [f, h], f"{layer}mlp.experts.{e}.up_proj": [f, h],
+                       f"{layer}mlp.experts.{e}.down_proj": [h, f]}
+    return {name + ".weight": ("BF16", shape) for name, shape in shapes.items()}
+
+
+def deepseek_list(c):
+    h, heads = c["hidden_size"], c["num_attention_heads"]
+    plain = {"model.embed_tokens": [c["vocab_size"], h], "lm_head": [c["vocab_size"], h], "model.norm": [h]}
+    quantised = {}
+    bias = {}
+
+    def mlp(prefix, width):
+        quantised.update({prefix + "gate_proj": [width, h], prefix + "up_proj": [width, h],
+                          prefix + "down_proj": [h, width]})
+
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        attention = layer + "self_attn."
+        plain |= {layer + "input_layernorm": [h], layer + "post_attention_layernorm": [h],
+                  attention + "q_a_layernorm": [c["q_lora_rank"]], attention + "kv_a_layernorm": [c["kv_lora_rank"]]}
+        quantised |= {
+            attention + "q_a_proj": [c["q_lora_rank"], h],
+            attention + "q_b_proj": [heads * (c["qk_nope_head_dim"] + c["qk_rope_head_dim"]), c["q_lora_rank"]],
+            attention + "kv_a_proj_with_mqa": [c["kv_lora_rank"] + c["qk_rope_head_dim"], h],
+            attention + "kv_b_proj": [heads * (c["qk_nope_head_dim"] + c["v_head_dim"]), c["kv_lora_rank"]],
+            attention + "o_proj": [h, heads * c["v_head_dim"]]}
+        if i < c["first_k_dense_replace"]:
+            mlp(layer + "mlp.", c["intermediate_size"])
+            continue
+        plain[layer + "mlp.gate"] = [c["n_routed_experts"], h]
+        bias[layer + "mlp.gate.e_score_correction_bias"] = ("F32", [c["n_routed_experts"]])
+        mlp(layer + "mlp.shared_experts.", c["moe_intermediate_size"] * c["n_shared_experts"])
+        for e in range(c["n_routed_experts"]):
+            mlp(f"{layer}mlp.experts.{e}.", c["moe_intermediate_size"])
+    tensors = {name + ".weight": ("BF16", shape) for name, shape in plain.items()} | bias
+    for name, shape in quantised.items():
+        tensors[name + ".weight"] = ("F8_E4M3", shape)
+        tensors[name + ".weight_scale_inv"] = ("F32", [blocks(shape[0]), blocks(shape[1])])
+    return tensors
+
+
+class Weights(unittest.TestCase):
+    programs = None
+    source = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_program(self, name, *words, status=0):
+        done = subprocess.run([self.programs / name, *words], cwd=self.folder, capture_output=True, text=True,
+                              timeout=300)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def write_job(self, config, shapes, seed, megatron, vllm, shards=1):
+        """A checkpoint of random bits and the job of 8 GPUs to 8 GPUs; returns the checkpoint."""
+        random = numpy.random.default_rng(seed)
+        weights = {}
+        for name, (dtype, shape) in shapes.items():
+            count = int(numpy.prod(shape)) * BITS[dtype]().itemsize
+            weights[name] = (dtype, numpy.frombuffer(random.bytes(count), BITS[dtype]).reshape(shape))
+        (self.folder / "config.json").write_text(json.dumps(config))
+        names = list(weights)
+        files = [f"model-{i}.safetensors" for i in range(shards)] if shards > 1 else ["model.safetensors"]
+        for i, file in enumerate(files):
+            write_safetensors(self.folder / file, {name: weights[name] for name in names[i::shards]})
+        index = {"weight_map": {name: files[i % shards] for i, name in enumerate(names)}}
+        (self.folder / "model.safetensors.index.json").write_text(json.dumps(index))
+        (self.folder / "job.json").write_text(json.dumps({
+            "cluster": {"domains": [{"type": "dgx-h100", "count": 2}]},
+            "model": {"tensors": "model.safetensors.index.json", "config": "config.json"},
+            "source": {"gpus": "0-7", "layout": {"megatron": megatron}},
+            "destination": {"gpus": "8-15", "layout": {"vllm": vllm}}}))
+        self.run_program("reshard-compile", "job.json", "-o", "plan.reshard")
+        return {name: bits for name, (_, bits) in weights.items()}, files[0]
+
+    def check(self, weights, rebuild, config, tensor):
+        ranks = [read_safetensors(self.folder / f"shards/rank-{rank:05}.safetensors") for rank in range(8, 16)]
+        for first in range(0, 8, tensor):
+            engine = Engine(ranks[first:first + tensor])
+            rebuilt = rebuild(engine, config)
+            engine.check_all_used()
+            self.assertEqual(sorted(rebuilt), sorted(weights))
+            for name, bits in weights.items():
+                numpy.testing.assert_array_equal(rebuilt[name], bits, name)
+
+    def test_qwen3_moe(self):
+        weights, file = self.write_job(
+            QWEN3_MOE, qwen3_moe_list(QWEN3_MOE), 1,
+            {"tensor": 2, "pipeline": 2, "expert": 4, "expertTensor": 1, "layersPerStage": [2, 1]}, {"tensor": 8})
+        printed = json.loads(self.run_program("reshard-replay", "plan.reshard", "--weights", file, "--output",
+                                              "shards", "--check", "--json"))
+        self.assertEqual(printed["refits"][0]["verdict"], "right")
+        self.assertEqual(printed["shards"]["files"], 8)
+        self.assertEqual(printed["shards"]["bytes"],
+                         sum(path.stat().st_size for path in (self.folder / "shards").iterdir()))
+        self.check(weights, qwen3_moe_of, QWEN3_MOE, 8)
+
+    def test_deepseek_fp8_from_an_index_of_shards(self):
+        weights, _ = self.write_job(
+            DEEPSEEK, deepseek_list(DEEPSEEK), 2,
+            {"pipeline": 2, "expert": 4, "expertTensor": 1, "layersPerStage": [2, 1]},
+            {"tensor": 2, "expertParallel": True}, shards=3)
+        self.run_program("reshard-replay", "plan.reshard", "--weights", "model.safetensors.index.json", "--output",
+                         "shards", "--refits", "2", "--check")
+        self.check(weights, deepseek_of, DEEPSEEK, 2)
+
+    def test_what_does_not_fit_the_plan_is_named(self):
+        shapes = qwen3_moe_list(QWEN3_MOE)
+        self.write_job(QWEN3_MOE, shapes, 3, {"expert": 8, "expertTensor": 1}, {"tensor": 8})
+        replay = ("reshard-replay", "plan.reshard", "--weights")
+        norm = ("BF16", numpy.zeros([48], numpy.uint16))
+        write_safetensors(self.folder / "small.safetensors", {"model.norm.weight": norm})
+        self.assertIn("small.safetensors: lm_head.weight: the plan moves this tensor and the weights lack it",
+                      self.run_program(*replay, "small.safetensors", status=1))
+        wrong = {name: (dtype, numpy.zeros(shape, BITS[dtype])) for name, (dtype, shape) in shapes.items()}
+        wrong["model.norm.weight"] = ("F32", numpy.zeros([48], numpy.uint32))
+        write_safetensors(self.folder / "wrong.safetensors", wrong)
+        self.assertIn("model.norm.weight: is F32 [48] in the weights and BF16 [48] in the plan",
+                      self.run_program(*replay, "wrong.safetensors", status=1))
+        data = (self.folder / "wrong.safetensors").read_bytes()
+        (self.folder / "cut.safetensors").write_bytes(data[:-1])
+        self.assertIn("cut.safetensors: header: ", self.run_program(*replay, "cut.safetensors", status=1))
+        (self.folder / "full").mkdir()
+        (self.folder / "full/other").write_text("")
+        self.assertIn("full: is not empty",
+                      self.run_program(*replay, "model.safetensors", "--output", "full", status=1))
+        self.assertIn("--weights", self.run_program("reshard-replay", "plan.reshard", "--output", "x", status=2))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=lambda path: pathlib.Path(path).resolve(), required=True)
+    parser.add_argument("--source", type=lambda path: pathlib.Path(path).resolve(), required=True)
+    arguments, rest = parser.parse_known_args()
+    Weights.programs, Weights.source = arguments.programs, arguments.source
+    unittest.main(argv=["weights_test", *rest])

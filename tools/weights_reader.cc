@@ -1,0 +1,148 @@
+#include "tools/weights_reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "compiler/layout/safetensors_header.h"
+#include "foundation/checked_arithmetic.h"
+#include "foundation/json_cursor.h"
+#include "foundation/strict_json.h"
+#include "schedules/dtype.h"
+
+namespace reshard {
+namespace {
+
+std::string ShapeText(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+Result<std::map<std::string, WeightsReader::Stored, std::less<>>> WeightsReader::ReadHeader(
+    const std::string& path) {
+  const Result<SafetensorsHeader> header = ReadSafetensorsHeader(path);
+  if (!header) return tl::unexpected(header.error());
+  const JsonCursor root(header->document);
+  const auto members = root.Members();
+  if (!members) return tl::unexpected(members.error());
+  std::map<std::string, Stored, std::less<>> tensors;
+  for (const auto& [name, entry] : *members) {
+    if (name == "__metadata__") continue;
+    Result<std::vector<std::int64_t>> shape = entry.Integers("shape", kNotNegativeInteger);
+    if (!shape) return tl::unexpected(shape.error());
+    const Result<std::string> dtype_name = entry.String("dtype");
+    if (!dtype_name) return tl::unexpected(dtype_name.error());
+    const std::optional<DType> dtype = DTypeFromName(*dtype_name);
+    if (!dtype) return entry.Field("dtype")->Fail("unknown dtype '" + *dtype_name + "'");
+    const auto offsets = entry.Integers("data_offsets", kNotNegativeInteger);
+    if (!offsets) return tl::unexpected(offsets.error());
+    const std::optional<std::int64_t> elements = CheckedProduct(*shape);
+    const std::optional<std::int64_t> bytes =
+        elements ? CheckedMultiply(*elements, ElementBytes(*dtype)) : std::nullopt;
+    const bool in_file = offsets->size() == 2 && offsets->front() <= offsets->back() &&
+                         offsets->back() <= header->data_bytes;
+    if (!in_file || !bytes || offsets->back() - offsets->front() != *bytes) {
+      return entry.Field("data_offsets")
+          ->Fail("are not those of " + ShapeText(*shape) + " elements of " + *dtype_name +
+                     " in a file with " + std::to_string(header->data_bytes) + " bytes of data",
+                 "write or copy the file again");
+    }
+    tensors.emplace(std::string(name), Stored{*dtype, *std::move(shape), files_.size(),
+                                              header->data_begin + offsets->front(), *bytes});
+  }
+  files_.push_back(path);
+  return tensors;
+}
+
+Result<void> WeightsReader::AddShards(const std::string& path) {
+  const Result<JsonDocument> index = ReadJsonFile(path);
+  if (!index) return tl::unexpected(index.error());
+  const Result<JsonCursor> map = JsonCursor(*index).Field("weight_map");
+  if (!map) return tl::unexpected(map.error());
+  const auto names = map->Members();
+  if (!names) return tl::unexpected(names.error());
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::map<std::string, std::map<std::string, Stored, std::less<>>> shards;
+  for (const auto& [name, cursor] : *names) {
+    const Result<std::string> file = cursor.AsString();
+    if (!file) return tl::unexpected(file.error());
+    if (std::filesystem::path(*file).has_parent_path()) {
+      return cursor.Fail("'" + *file + "' is no plain file name",
+                         "keep the shards beside the index");
+    }
+    auto shard = shards.find(*file);
+    if (shard == shards.end()) {
+      auto read = ReadHeader((folder / *file).string());
+      if (!read) return tl::unexpected(read.error());
+      shard = shards.emplace(*file, *std::move(read)).first;
+    }
+    const auto tensor = shard->second.find(name);
+    if (tensor == shard->second.end()) {
+      return cursor.Fail("shard " + *file + " does not hold this tensor");
+    }
+    tensors_.emplace(std::string(name), tensor->second);
+  }
+  return {};
+}
+
+Result<WeightsReader> WeightsReader::Open(const std::string& path) {
+  WeightsReader reader;
+  reader.path_ = path;
+  if (path.ends_with(".json")) {
+    if (Result<void> added = reader.AddShards(path); !added) return tl::unexpected(added.error());
+    return reader;
+  }
+  auto tensors = reader.ReadHeader(path);
+  if (!tensors) return tl::unexpected(tensors.error());
+  reader.tensors_ = *std::move(tensors);
+  return reader;
+}
+
+Result<void> WeightsReader::Expect(const Tensor& tensor) const {
+  const auto stored = tensors_.find(tensor.name);
+  const std::string place = path_ + ": " + tensor.name;
+  if (stored == tensors_.end()) {
+    return InputError(place, "the plan moves this tensor and the weights lack it",
+                      "give the checkpoint that the job's model describes");
+  }
+  if (stored->second.dtype != tensor.dtype || stored->second.shape != tensor.shape) {
+    return InputError(place,
+                      "is " + std::string(Name(stored->second.dtype)) + " " +
+                          ShapeText(stored->second.shape) + " in the weights and " +
+                          std::string(Name(tensor.dtype)) + " " + ShapeText(tensor.shape) +
+                          " in the plan",
+                      "give the checkpoint that the job's model describes");
+  }
+  return {};
+}
+
+Result<std::vector<std::byte>> WeightsReader::Read(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return InternalError(path_, "no tensor " + std::string(name));
+  const Stored& stored = found->second;
+  const std::string& file_name = files_[stored.file];
+  std::vector<std::byte> bytes;
+  try {
+    bytes.resize(static_cast<std::size_t>(stored.bytes));
+  } catch (const std::bad_alloc&) {
+    return RunError(file_name + ": " + std::string(name),
+                    "no memory for its " + std::to_string(stored.bytes) + " bytes",
+                    "use a larger machine");
+  }
+  std::ifstream file(file_name, std::ios::binary);
+  if (!file.seekg(stored.offset) || !file.read(reinterpret_cast<char*>(bytes.data()),
+                                               static_cast<std::streamsize>(stored.bytes))) {
+    return InputError(file_name + ": " + std::string(name), "cannot be read",
+                      "look whether the file has changed");
+  }
+  return bytes;
+}
+
+}  // namespace reshard

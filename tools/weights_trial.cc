@@ -1,0 +1,114 @@
+#include "tools/weights_trial.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "tools/weights_writer.h"
+
+namespace reshard {
+
+Result<void> CheckShardFolder(const std::string& folder) {
+  std::error_code failure;
+  const bool exists = std::filesystem::exists(folder, failure);
+  if (!exists) return {};
+  if (!std::filesystem::is_directory(folder, failure)) {
+    return InputError(folder, "is no directory", "name a directory for the shards");
+  }
+  const bool empty = std::filesystem::is_empty(folder, failure);
+  if (failure) return InputError(folder, "cannot be read: " + failure.message());
+  if (!empty) return InputError(folder, "is not empty", "name a new directory for the shards");
+  return {};
+}
+
+Result<void> WeightsTrial::CheckTensors(const Plan& plan, const WeightsReader& reader) {
+  for (const Tensor& tensor : plan.job.tensors) {
+    if (Result<void> there = reader.Expect(tensor); !there) return there;
+  }
+  return {};
+}
+
+Result<WeightsTrial> WeightsTrial::Make(const Plan& plan, WeightsReader reader,
+                                        HostOptions options) {
+  Result<TrialReplay> replay = TrialReplay::Make(plan, options);
+  if (!replay) return tl::unexpected(replay.error());
+  WeightsTrial trial(plan, std::move(reader), *std::move(replay));
+  for (std::size_t r = 0; r < plan.job.ranks.size(); ++r) {
+    const auto rank = static_cast<RankIndex>(r);
+    const TrialMemory& memory = trial.replay_.memory(rank);
+    Result<WeightShards> shards =
+        WeightShards::Make(plan.job, rank, memory.SourceBuffers(), memory.DestinationBuffers());
+    if (!shards) return tl::unexpected(shards.error());
+    trial.shards_.push_back(*std::move(shards));
+  }
+  return trial;
+}
+
+void WeightsTrial::Fill(std::uint64_t /*refit*/) {
+  filled_ = {};
+  for (WeightShards& shards : shards_) shards.Clear();
+  for (std::size_t t = 0; t < plan_->job.tensors.size(); ++t) {
+    const Result<std::vector<std::byte>> bytes = reader_.Read(plan_->job.tensors[t].name);
+    if (!bytes) {
+      filled_ = tl::unexpected(bytes.error());
+      return;
+    }
+    for (WeightShards& shards : shards_) shards.Fill(static_cast<TensorIndex>(t), *bytes);
+  }
+}
+
+Result<double> WeightsTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds deadline) {
+  if (!filled_) return tl::unexpected(filled_.error());
+  return replay_.Replay(refit, deadline);
+}
+
+Result<void> WeightsTrial::Check(std::uint64_t /*refit*/) const {
+  for (std::size_t t = 0; t < plan_->job.tensors.size(); ++t) {
+    const Result<std::vector<std::byte>> bytes = reader_.Read(plan_->job.tensors[t].name);
+    if (!bytes) return tl::unexpected(bytes.error());
+    for (const WeightShards& shards : shards_) {
+      Result<void> right = shards.Check(static_cast<TensorIndex>(t), *bytes);
+      if (!right) return right;
+    }
+  }
+  return {};
+}
+
+Result<WrittenShards> WeightsTrial::Write(const std::string& folder) const {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) return InputError(folder, "cannot be made: " + failure.message());
+  WrittenShards written{folder, 0, 0};
+  for (std::size_t r = 0; r < plan_->job.ranks.size(); ++r) {
+    const LayoutIndex layout = plan_->job.ranks[r].destination_layout;
+    if (layout == kNoLayout) continue;
+    std::map<std::string_view, std::span<const std::byte>> memory;
+    const std::vector<NamedBuffer> buffers =
+        replay_.memory(static_cast<RankIndex>(r)).DestinationBuffers();
+    for (const NamedBuffer& buffer : buffers) {
+      memory.emplace(buffer.name, std::span<const std::byte>(
+                                      buffer.data, static_cast<std::size_t>(buffer.bytes)));
+    }
+    std::vector<StoredParameter> parameters;
+    for (const Parameter& parameter :
+         plan_->job.layouts[static_cast<std::size_t>(layout)].parameters) {
+      parameters.push_back({parameter, memory.at(parameter.name)});
+    }
+    const std::string path =
+        (std::filesystem::path(folder) / fmt::format("rank-{:05}.safetensors", r)).string();
+    const Result<std::int64_t> bytes = WriteSafetensors(
+        path, {{"format", "pt"}, {"rank", std::to_string(r)}}, std::move(parameters));
+    if (!bytes) return tl::unexpected(bytes.error());
+    ++written.files;
+    written.bytes += *bytes;
+  }
+  return written;
+}
+
+}  // namespace reshard
