@@ -21,7 +21,12 @@ target_sources(reshard_layout PRIVATE
     family_recomputed.cc
     family_roles.cc
     family_tensors.cc
+    fsdp_degrees.cc
+    fsdp_layout.cc
+    fsdp_parameter.cc
     huggingface_config.cc
+    huggingface_layout.cc
+    huggingface_parameters.cc
     megatron_degrees.cc
     megatron_layer.cc
     megatron_layout.cc
@@ -29,8 +34,12 @@ target_sources(reshard_layout PRIVATE
     sglang_degrees.cc
     sglang_layout.cc
     stage_layers.cc
+    torchtitan_layout.cc
+    torchtitan_parameters.cc
+    torchtitan_stages.cc
     vllm_degrees.cc
     vllm_layer.cc
     vllm_layout.cc
     vocabulary_rows.cc
+    whole_parameter.cc
     ${FAMILY_DATA})

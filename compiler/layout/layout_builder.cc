@@ -3,8 +3,11 @@
 #include <array>
 
 #include "compiler/layout/explicit_layout.h"
+#include "compiler/layout/fsdp_layout.h"
+#include "compiler/layout/huggingface_layout.h"
 #include "compiler/layout/megatron_layout.h"
 #include "compiler/layout/sglang_layout.h"
+#include "compiler/layout/torchtitan_layout.h"
 #include "compiler/layout/vllm_layout.h"
 
 namespace reshard {
@@ -17,8 +20,11 @@ struct LayoutKind {
 
 constexpr std::array kKinds = {
     LayoutKind{"explicit", BuildExplicitLayout},
+    LayoutKind{"fsdp", BuildFsdpLayout},
+    LayoutKind{"hf", BuildHuggingfaceLayout},
     LayoutKind{"megatron", BuildMegatronLayout},
     LayoutKind{"sglang", BuildSglangLayout},
+    LayoutKind{"torchtitan", BuildTorchtitanLayout},
     LayoutKind{"vllm", BuildVllmLayout},
 };
 

@@ -91,9 +91,9 @@ TEST_F(JobReaderTest, BadInputsGiveOneClearLine) {
   EXPECT_THAT(Refusal(R"json({"model": "model.json"})json"), HasSubstr("'cluster' is missing"));
   EXPECT_THAT(Refusal(JobText(Side("0-3", Rows(3)), destination)),
               HasSubstr("the axes have 3 places, but the mesh has 4 ranks"));
-  EXPECT_EQ(Refusal(JobText(Side("0-3", R"json({"fsdp": {}})json"), destination)),
-            "job.json: source.layout: layout kind 'fsdp' is not supported; use one of explicit, "
-            "megatron, sglang, vllm");
+  EXPECT_EQ(Refusal(JobText(Side("0-3", R"json({"deepspeed": {}})json"), destination)),
+            "job.json: source.layout: layout kind 'deepspeed' is not supported; use one of "
+            "explicit, fsdp, hf, megatron, sglang, torchtitan, vllm");
   EXPECT_THAT(Refusal(JobText(Side("0-3", "{}"), destination)),
               HasSubstr("source.layout: expected one kind of layout, got 0"));
   EXPECT_THAT(

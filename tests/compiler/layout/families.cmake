@@ -14,7 +14,12 @@ reshard_test(frameworks_test
     family_roles_test.cc
     family_tensors_test.cc
     family_test_model.cc
+    fsdp_degrees_test.cc
+    fsdp_layout_test.cc
+    fsdp_parameter_test.cc
     huggingface_config_test.cc
+    huggingface_layout_test.cc
+    huggingface_parameters_test.cc
     megatron_degrees_test.cc
     megatron_layer_test.cc
     megatron_layout_test.cc
@@ -22,8 +27,11 @@ reshard_test(frameworks_test
     sglang_degrees_test.cc
     sglang_layout_test.cc
     stage_layers_test.cc
+    torchtitan_layout_test.cc
+    torchtitan_stages_test.cc
     vllm_degrees_test.cc
     vllm_layer_test.cc
     vllm_layout_test.cc
     vocabulary_rows_test.cc
+    whole_parameter_test.cc
   DEPENDS reshard_layout)
