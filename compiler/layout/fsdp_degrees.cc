@@ -8,40 +8,33 @@
 
 namespace reshard {
 
-Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields,
-                                    std::int64_t rank_count) {
+Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields, std::int64_t rank_count) {
   FsdpDegrees degrees;
-  for (const auto &[name, degree] : {std::pair{"pipeline", &degrees.pipeline},
-                                     std::pair{"replicate", &degrees.replicate},
-                                     std::pair{"context", &degrees.context},
-                                     std::pair{"tensor", &degrees.tensor},
-                                     std::pair{"expert", &degrees.expert}}) {
-    const Result<std::int64_t> value =
-        fields.IntegerOr(name, 1, kPositiveInteger);
-    if (!value)
-      return tl::unexpected(value.error());
+  for (const auto &[name, degree] :
+       {std::pair{"pipeline", &degrees.pipeline}, std::pair{"replicate", &degrees.replicate},
+        std::pair{"context", &degrees.context}, std::pair{"tensor", &degrees.tensor},
+        std::pair{"expert", &degrees.expert}}) {
+    const Result<std::int64_t> value = fields.IntegerOr(name, 1, kPositiveInteger);
+    if (!value) return tl::unexpected(value.error());
     *degree = *value;
   }
-  const std::optional<std::int64_t> others = CheckedProduct(std::array{
-      degrees.pipeline, degrees.replicate, degrees.context, degrees.tensor});
-  const std::string product = "pipeline x replicate x context x tensor = " +
-                              std::to_string(degrees.pipeline) + " x " +
-                              std::to_string(degrees.replicate) + " x " +
-                              std::to_string(degrees.context) + " x " +
-                              std::to_string(degrees.tensor);
+  const std::optional<std::int64_t> others = CheckedProduct(
+      std::array{degrees.pipeline, degrees.replicate, degrees.context, degrees.tensor});
+  const std::string product =
+      "pipeline x replicate x context x tensor = " + std::to_string(degrees.pipeline) + " x " +
+      std::to_string(degrees.replicate) + " x " + std::to_string(degrees.context) + " x " +
+      std::to_string(degrees.tensor);
   if (!others || rank_count % *others != 0) {
-    return fields.Fail(product + " does not divide the " +
-                       std::to_string(rank_count) + " GPUs of the group");
+    return fields.Fail(product + " does not divide the " + std::to_string(rank_count) +
+                       " GPUs of the group");
   }
   const Result<std::int64_t> shard =
       fields.IntegerOr("shard", rank_count / *others, kPositiveInteger);
-  if (!shard)
-    return tl::unexpected(shard.error());
+  if (!shard) return tl::unexpected(shard.error());
   if (*shard != rank_count / *others) {
     return fields.Field("shard")->Fail(
-        std::to_string(*shard) + " does not match the " +
-            std::to_string(rank_count / *others) + " that " +
-            std::to_string(rank_count) + " GPUs and the other degrees leave",
+        std::to_string(*shard) + " does not match the " + std::to_string(rank_count / *others) +
+            " that " + std::to_string(rank_count) + " GPUs and the other degrees leave",
         "leave it out or correct it");
   }
   degrees.shard = *shard;
@@ -68,4 +61,4 @@ FsdpCoordinates PlaceFsdpRank(const FsdpDegrees &degrees, std::int64_t rank) {
   return at;
 }
 
-} // namespace reshard
+}  // namespace reshard

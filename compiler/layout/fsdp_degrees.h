@@ -24,25 +24,23 @@ inline constexpr auto kFsdpDegreeFields = std::to_array<std::string_view>(
 struct FsdpDegrees {
   std::int64_t pipeline = 1;
   std::int64_t replicate = 1;
-  std::int64_t shard = 1; // what the others leave, if not given
+  std::int64_t shard = 1;  // what the others leave, if not given
   std::int64_t context = 1;
   std::int64_t tensor = 1;
   std::int64_t expert = 1;
 
   // Ranks over which FSDP cuts dense parameters, and experts where expert > 1.
   std::int64_t dense_shards() const { return shard * context; }
-  std::int64_t expert_shards() const {
-    return shard * context * tensor / expert;
-  }
+  std::int64_t expert_shards() const { return shard * context * tensor / expert; }
 };
 
 // What decides over the contents of a rank; its replicas have equal
 // coordinates.
 struct FsdpCoordinates {
   std::int64_t pipeline = 0;
-  std::int64_t shard = 0; // of dense_shards()
+  std::int64_t shard = 0;  // of dense_shards()
   std::int64_t tensor = 0;
-  std::int64_t expert_shard = 0; // of expert_shards()
+  std::int64_t expert_shard = 0;  // of expert_shards()
   std::int64_t expert = 0;
   auto operator<=>(const FsdpCoordinates &) const = default;
 };
@@ -50,9 +48,8 @@ struct FsdpCoordinates {
 // Reads the degrees; other fields are the caller's to know. Errors: degrees
 // below 1, a product that is not `rank_count`, expert that does not divide
 // shard * context * tensor.
-Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields,
-                                    std::int64_t rank_count);
+Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields, std::int64_t rank_count);
 
 FsdpCoordinates PlaceFsdpRank(const FsdpDegrees &degrees, std::int64_t rank);
 
-} // namespace reshard
+}  // namespace reshard

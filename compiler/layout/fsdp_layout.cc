@@ -19,76 +19,69 @@ enum class TensorCut : std::uint8_t { kWhole, kRows, kColumns };
 
 std::optional<TensorCut> TensorCutOf(Role role) {
   switch (role) {
-  case Role::kEmbedding:
-  case Role::kLmHead:
-  case Role::kAttentionQuery:
-  case Role::kAttentionKey:
-  case Role::kAttentionValue:
-  case Role::kMlaQuery:
-  case Role::kMlaQueryUp:
-  case Role::kMlaKeyValueUp:
-  case Role::kMlpGate:
-  case Role::kMlpUp:
-  case Role::kExpertGate:
-  case Role::kExpertUp:
-  case Role::kSharedExpertGate:
-  case Role::kSharedExpertUp:
-    return TensorCut::kRows;
-  case Role::kAttentionOutput:
-  case Role::kMlaOutput:
-  case Role::kMlpDown:
-  case Role::kExpertDown:
-  case Role::kSharedExpertDown:
-    return TensorCut::kColumns;
-  case Role::kFinalNorm:
-  case Role::kAttentionInputNorm:
-  case Role::kMlpInputNorm:
-  case Role::kAttentionQueryNorm:
-  case Role::kAttentionKeyNorm:
-  case Role::kMlaQueryDown:
-  case Role::kMlaQueryNorm:
-  case Role::kMlaKeyValueDown:
-  case Role::kMlaKeyValueNorm:
-  case Role::kRouter:
-  case Role::kRouterExpertBias:
-  case Role::kSharedExpertRouter:
-    return TensorCut::kWhole;
-  default:
-    return std::nullopt;
+    case Role::kEmbedding:
+    case Role::kLmHead:
+    case Role::kAttentionQuery:
+    case Role::kAttentionKey:
+    case Role::kAttentionValue:
+    case Role::kMlaQuery:
+    case Role::kMlaQueryUp:
+    case Role::kMlaKeyValueUp:
+    case Role::kMlpGate:
+    case Role::kMlpUp:
+    case Role::kExpertGate:
+    case Role::kExpertUp:
+    case Role::kSharedExpertGate:
+    case Role::kSharedExpertUp:
+      return TensorCut::kRows;
+    case Role::kAttentionOutput:
+    case Role::kMlaOutput:
+    case Role::kMlpDown:
+    case Role::kExpertDown:
+    case Role::kSharedExpertDown:
+      return TensorCut::kColumns;
+    case Role::kFinalNorm:
+    case Role::kAttentionInputNorm:
+    case Role::kMlpInputNorm:
+    case Role::kAttentionQueryNorm:
+    case Role::kAttentionKeyNorm:
+    case Role::kMlaQueryDown:
+    case Role::kMlaQueryNorm:
+    case Role::kMlaKeyValueDown:
+    case Role::kMlaKeyValueNorm:
+    case Role::kRouter:
+    case Role::kRouterExpertBias:
+    case Role::kSharedExpertRouter:
+      return TensorCut::kWhole;
+    default:
+      return std::nullopt;
   }
 }
 
-Result<FsdpParameter> WithCut(WholeParameter whole,
-                              const FsdpDegrees &degrees) {
+Result<FsdpParameter> WithCut(WholeParameter whole, const FsdpDegrees &degrees) {
   FsdpParameter parameter;
   const Role role = *whole.role;
   parameter.expert = IsExpertRole(role);
   // Models register the bias that corrects the router as a buffer.
   parameter.buffer = role == Role::kRouterExpertBias;
-  const bool cuts =
-      degrees.tensor > 1 && !(parameter.expert && degrees.expert > 1);
+  const bool cuts = degrees.tensor > 1 && !(parameter.expert && degrees.expert > 1);
   const std::optional<TensorCut> cut = TensorCutOf(role);
   if (cuts && !cut) {
-    return InputError("",
-                      whole.name + ": how tensor parallelism cuts " +
-                          std::string(Name(role)) + " is not known",
-                      "say the layout explicitly, or leave tensor at 1");
+    return InputError(
+        "",
+        whole.name + ": how tensor parallelism cuts " + std::string(Name(role)) + " is not known",
+        "say the layout explicitly, or leave tensor at 1");
   }
-  const bool whole_bias =
-      whole.kind == Kind::kBias && cut == TensorCut::kColumns;
+  const bool whole_bias = whole.kind == Kind::kBias && cut == TensorCut::kColumns;
   if (cuts && *cut != TensorCut::kWhole && !whole_bias) {
     if (whole.kind == Kind::kScale) {
-      return InputError(
-          "",
-          whole.name +
-              ": block scales under tensor parallelism are not supported",
-          "give a model without scales, or leave tensor at 1");
+      return InputError("",
+                        whole.name + ": block scales under tensor parallelism are not supported",
+                        "give a model without scales, or leave tensor at 1");
     }
     // A stack of all experts has one dim before the rows.
-    const bool stacked =
-        parameter.expert && whole.expert == WholeParameter::kNone;
-    parameter.tensor_dim =
-        (stacked ? 1 : 0) + (*cut == TensorCut::kColumns ? 1 : 0);
+    const bool stacked = parameter.expert && whole.expert == WholeParameter::kNone;
+    parameter.tensor_dim = (stacked ? 1 : 0) + (*cut == TensorCut::kColumns ? 1 : 0);
     constexpr std::int64_t kGateAndUp = 2;
     parameter.tensor_parts = whole.joined ? kGateAndUp : 1;
   }
@@ -100,16 +93,13 @@ Result<FsdpParameter> WithCut(WholeParameter whole,
 struct Stages {
   std::vector<std::int64_t> first_layers;
 
-  std::int64_t last() const {
-    return static_cast<std::int64_t>(first_layers.size()) - 2;
-  }
+  std::int64_t last() const { return static_cast<std::int64_t>(first_layers.size()) - 2; }
   std::int64_t Of(const WholeParameter &parameter) const {
     if (parameter.layer == WholeParameter::kNone) {
       return parameter.role == Role::kEmbedding ? 0 : last();
     }
     std::int64_t stage = 0;
-    while (first_layers[static_cast<std::size_t>(stage) + 1] <= parameter.layer)
-      ++stage;
+    while (first_layers[static_cast<std::size_t>(stage) + 1] <= parameter.layer) ++stage;
     return stage;
   }
 };
@@ -118,39 +108,32 @@ struct Stages {
 Result<Stages> PlaceStages(const JsonCursor &fields, std::int64_t stage_count,
                            std::int64_t layer_count) {
   if (!fields.Has("layersPerStage") && layer_count % stage_count != 0) {
-    return fields.Fail(std::to_string(layer_count) +
-                           " layers do not divide by " +
+    return fields.Fail(std::to_string(layer_count) + " layers do not divide by " +
                            std::to_string(stage_count) + " stages",
                        "give layersPerStage");
   }
   std::vector<std::int64_t> counts(static_cast<std::size_t>(stage_count),
                                    layer_count / stage_count);
   counts.back() += layer_count % stage_count;
-  Result<std::vector<std::int64_t>> first =
-      FirstLayers(fields, counts, layer_count);
-  if (!first)
-    return tl::unexpected(first.error());
+  Result<std::vector<std::int64_t>> first = FirstLayers(fields, counts, layer_count);
+  if (!first) return tl::unexpected(first.error());
   return Stages{*std::move(first)};
 }
 
 Result<std::vector<FsdpParameter>> ParametersOf(const FamilyTensors &model,
-                                                const FsdpDegrees &degrees,
-                                                HuggingfaceNames names,
+                                                const FsdpDegrees &degrees, HuggingfaceNames names,
                                                 const Stages &stages) {
   Result<std::vector<WholeParameter>> whole =
       names == HuggingfaceNames::kMemory
           ? MemoryParameters(model)
           : Result<std::vector<WholeParameter>>(PublishedParameters(model));
-  if (!whole)
-    return tl::unexpected(whole.error());
+  if (!whole) return tl::unexpected(whole.error());
   std::vector<FsdpParameter> parameters;
   for (WholeParameter &one : *whole) {
-    if (one.layer >= model.layer_count())
-      continue; // of multi-token prediction
+    if (one.layer >= model.layer_count()) continue;  // of multi-token prediction
     const std::int64_t stage = stages.Of(one);
     Result<FsdpParameter> parameter = WithCut(std::move(one), degrees);
-    if (!parameter)
-      return tl::unexpected(parameter.error());
+    if (!parameter) return tl::unexpected(parameter.error());
     parameter->stage = stage;
     parameters.push_back(*std::move(parameter));
   }
@@ -161,8 +144,7 @@ Result<std::vector<FsdpParameter>> ParametersOf(const FamilyTensors &model,
     head.name = "lm_head.weight";
     head.role = Role::kLmHead;
     Result<FsdpParameter> parameter = WithCut(std::move(head), degrees);
-    if (!parameter)
-      return tl::unexpected(parameter.error());
+    if (!parameter) return tl::unexpected(parameter.error());
     parameter->stage = stages.last();
     parameters.push_back(*std::move(parameter));
   }
@@ -175,10 +157,9 @@ std::vector<FsdpParameter> UnknownParameters(const Model &model) {
   for (std::size_t t = 0; t < model.tensors.size(); ++t) {
     const Tensor &tensor = model.tensors[t];
     FsdpParameter &parameter = parameters.emplace_back();
-    parameter.whole = {
-        .name = tensor.name,
-        .dtype = tensor.dtype,
-        .block = Block::OfTensor(static_cast<TensorIndex>(t), tensor.shape)};
+    parameter.whole = {.name = tensor.name,
+                       .dtype = tensor.dtype,
+                       .block = Block::OfTensor(static_cast<TensorIndex>(t), tensor.shape)};
   }
   return parameters;
 }
@@ -188,43 +169,33 @@ bool SaysItsFamily(const Model &model) {
          model.own_family.root.AsObject() != nullptr;
 }
 
-} // namespace
+}  // namespace
 
-Result<GroupLayout> BuildFsdpLayout(const Model &model,
-                                    const JsonCursor &fields,
+Result<GroupLayout> BuildFsdpLayout(const Model &model, const JsonCursor &fields,
                                     std::int64_t rank_count) {
-  std::vector<std::string_view> known(kFsdpDegreeFields.begin(),
-                                      kFsdpDegreeFields.end());
+  std::vector<std::string_view> known(kFsdpDegreeFields.begin(), kFsdpDegreeFields.end());
   known.insert(known.end(), {"names", "layersPerStage"});
   if (const Result<void> expected = fields.ExpectFields(known); !expected) {
     return tl::unexpected(expected.error());
   }
   const Result<FsdpDegrees> degrees = ReadFsdpDegrees(fields, rank_count);
-  if (!degrees)
-    return tl::unexpected(degrees.error());
+  if (!degrees) return tl::unexpected(degrees.error());
   const Result<HuggingfaceNames> names = ReadHuggingfaceNames(fields);
-  if (!names)
-    return tl::unexpected(names.error());
-  const bool alone = degrees->tensor == 1 && degrees->expert == 1 &&
-                     degrees->pipeline == 1 &&
+  if (!names) return tl::unexpected(names.error());
+  const bool alone = degrees->tensor == 1 && degrees->expert == 1 && degrees->pipeline == 1 &&
                      *names == HuggingfaceNames::kPublished;
   if (alone && !SaysItsFamily(model) && !FamilyOf(model)) {
-    return At(fields.Place(), CutByFsdp(model, UnknownParameters(model),
-                                        *degrees, 0, rank_count));
+    return At(fields.Place(), CutByFsdp(model, UnknownParameters(model), *degrees, 0, rank_count));
   }
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(model);
-  if (!tensors)
-    return tl::unexpected(tensors.error());
-  const Result<Stages> stages =
-      PlaceStages(fields, degrees->pipeline, tensors->layer_count());
-  if (!stages)
-    return tl::unexpected(stages.error());
+  if (!tensors) return tl::unexpected(tensors.error());
+  const Result<Stages> stages = PlaceStages(fields, degrees->pipeline, tensors->layer_count());
+  if (!stages) return tl::unexpected(stages.error());
   const Result<std::vector<FsdpParameter>> parameters =
       At(fields.Place(), ParametersOf(*tensors, *degrees, *names, *stages));
-  if (!parameters)
-    return tl::unexpected(parameters.error());
-  return At(fields.Place(), CutByFsdp(model, *parameters, *degrees,
-                                      tensors->expert_count(), rank_count));
+  if (!parameters) return tl::unexpected(parameters.error());
+  return At(fields.Place(),
+            CutByFsdp(model, *parameters, *degrees, tensors->expert_count(), rank_count));
 }
 
-} // namespace reshard
+}  // namespace reshard

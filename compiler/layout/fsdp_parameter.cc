@@ -9,33 +9,27 @@
 namespace reshard {
 namespace {
 
-Block Chunk(const Block &block, int dim, std::int64_t count,
-            std::int64_t index) {
+Block Chunk(const Block &block, int dim, std::int64_t count, std::int64_t index) {
   const DimRange range =
-      CutDim(Split::Kind::kChunk, block.shape()[static_cast<std::size_t>(dim)],
-             count, index);
+      CutDim(Split::Kind::kChunk, block.shape()[static_cast<std::size_t>(dim)], count, index);
   return block.Slice(dim, range.start, range.stop);
 }
 
 // Chunks of each of `parts` equal parts, joined.
-Block ChunkParts(const Block &block, int dim, std::int64_t parts,
-                 std::int64_t count, std::int64_t index) {
-  const std::int64_t part =
-      block.shape()[static_cast<std::size_t>(dim)] / parts;
+Block ChunkParts(const Block &block, int dim, std::int64_t parts, std::int64_t count,
+                 std::int64_t index) {
+  const std::int64_t part = block.shape()[static_cast<std::size_t>(dim)] / parts;
   std::vector<Block> chunks;
   for (std::int64_t p = 0; p < parts; ++p) {
-    chunks.push_back(
-        Chunk(block.Slice(dim, p * part, (p + 1) * part), dim, count, index));
+    chunks.push_back(Chunk(block.Slice(dim, p * part, (p + 1) * part), dim, count, index));
   }
   return Block::Concat(dim, chunks);
 }
 
-} // namespace
+}  // namespace
 
-Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter,
-                                       const FsdpDegrees &degrees,
-                                       const FsdpCoordinates &at,
-                                       std::int64_t expert_count) {
+Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter, const FsdpDegrees &degrees,
+                                       const FsdpCoordinates &at, std::int64_t expert_count) {
   const WholeParameter &whole = parameter.whole;
   Block block = whole.block;
   std::int64_t shards = degrees.dense_shards();
@@ -44,8 +38,8 @@ Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter,
     if (expert_count % degrees.expert != 0) {
       return InputError("",
                         whole.name + ": " + std::to_string(expert_count) +
-                            " experts do not divide by " +
-                            std::to_string(degrees.expert) + " expert ranks",
+                            " experts do not divide by " + std::to_string(degrees.expert) +
+                            " expert ranks",
                         "choose a degree that divides them");
     }
     const std::int64_t each = expert_count / degrees.expert;
@@ -57,66 +51,51 @@ Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter,
     shards = degrees.expert_shards();
     shard = at.expert_shard;
   } else if (parameter.tensor_dim != FsdpParameter::kWhole) {
-    block = ChunkParts(block, parameter.tensor_dim, parameter.tensor_parts,
-                       degrees.tensor, at.tensor);
+    block =
+        ChunkParts(block, parameter.tensor_dim, parameter.tensor_parts, degrees.tensor, at.tensor);
   }
-  if (parameter.buffer)
-    return block;
+  if (parameter.buffer) return block;
   if (block.shape().empty()) {
-    return InputError(
-        "", whole.name + " is a scalar, which FSDP refuses",
-        "make it one element of one dim, or leave it out of the model");
+    return InputError("", whole.name + " is a scalar, which FSDP refuses",
+                      "make it one element of one dim, or leave it out of the model");
   }
-  const std::int64_t size =
-      block.shape()[static_cast<std::size_t>(parameter.shard_dim)];
+  const std::int64_t size = block.shape()[static_cast<std::size_t>(parameter.shard_dim)];
   if (parameter.shard_dim != 0 && size % shards != 0) {
     return InputError("",
-                      whole.name + ": FSDP cuts its dim " +
-                          std::to_string(parameter.shard_dim) + " of " +
-                          std::to_string(size) + " over " +
-                          std::to_string(shards) +
+                      whole.name + ": FSDP cuts its dim " + std::to_string(parameter.shard_dim) +
+                          " of " + std::to_string(size) + " over " + std::to_string(shards) +
                           " ranks, and only dim 0 may be uneven",
                       "choose a degree that divides it");
   }
   return Chunk(block, parameter.shard_dim, shards, shard);
 }
 
-Result<GroupLayout> CutByFsdp(const Model &model,
-                              std::span<const FsdpParameter> parameters,
-                              const FsdpDegrees &degrees,
-                              std::int64_t expert_count,
+Result<GroupLayout> CutByFsdp(const Model &model, std::span<const FsdpParameter> parameters,
+                              const FsdpDegrees &degrees, std::int64_t expert_count,
                               std::int64_t rank_count) {
   GroupLayout group;
   group.layout_of_rank.reserve(static_cast<std::size_t>(rank_count));
   std::map<FsdpCoordinates, std::int32_t> built;
   for (std::int64_t rank = 0; rank < rank_count; ++rank) {
     const FsdpCoordinates at = PlaceFsdpRank(degrees, rank);
-    const auto [entry, fresh] =
-        built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
+    const auto [entry, fresh] = built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
     group.layout_of_rank.push_back(entry->second);
-    if (!fresh)
-      continue;
+    if (!fresh) continue;
     RankLayoutBuilder builder(model.tensors);
     for (const FsdpParameter &parameter : parameters) {
-      if (parameter.stage != at.pipeline)
-        continue;
-      const Result<std::optional<Block>> block =
-          HeldBlock(parameter, degrees, at, expert_count);
-      if (!block)
-        return tl::unexpected(block.error());
-      if (!*block)
-        continue;
-      const Result<void> added = builder.AddParameter(
-          parameter.whole.name, parameter.whole.dtype, **block);
-      if (!added)
-        return tl::unexpected(added.error());
+      if (parameter.stage != at.pipeline) continue;
+      const Result<std::optional<Block>> block = HeldBlock(parameter, degrees, at, expert_count);
+      if (!block) return tl::unexpected(block.error());
+      if (!*block) continue;
+      const Result<void> added =
+          builder.AddParameter(parameter.whole.name, parameter.whole.dtype, **block);
+      if (!added) return tl::unexpected(added.error());
     }
     Result<RankLayout> layout = std::move(builder).Build();
-    if (!layout)
-      return tl::unexpected(layout.error());
+    if (!layout) return tl::unexpected(layout.error());
     group.layouts.push_back(*std::move(layout));
   }
   return group;
 }
 
-} // namespace reshard
+}  // namespace reshard

@@ -23,31 +23,26 @@ struct FsdpParameter {
   static constexpr int kWhole = -1;
 
   WholeParameter whole{};
-  std::int64_t stage = 0;  // of the pipeline
-  int tensor_dim = kWhole; // what tensor parallelism cuts
-  std::int64_t tensor_parts =
-      1; // equal parts of that dim, each cut alone: gate rows, up rows
+  std::int64_t stage = 0;         // of the pipeline
+  int tensor_dim = kWhole;        // what tensor parallelism cuts
+  std::int64_t tensor_parts = 1;  // equal parts of that dim, each cut alone: gate rows, up rows
   // Spread over expert ranks where there are several, instead of cut by tensor
   // parallelism: a stack along its dim 0, one expert's own parameter as a
   // whole.
   bool expert = false;
-  int shard_dim = 0;   // what FSDP cuts
-  bool buffer = false; // FSDP leaves buffers whole
+  int shard_dim = 0;    // what FSDP cuts
+  bool buffer = false;  // FSDP leaves buffers whole
 };
 
 // The block that the rank at `at` holds; nullopt if it is another expert
 // rank's. Errors, naming the parameter: a scalar, which FSDP refuses; experts
 // that do not divide; a dim other than 0 that FSDP does not divide.
-Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter,
-                                       const FsdpDegrees &degrees,
-                                       const FsdpCoordinates &at,
-                                       std::int64_t expert_count);
+Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter, const FsdpDegrees &degrees,
+                                       const FsdpCoordinates &at, std::int64_t expert_count);
 
 // The layout of a group whose ranks hold their shares of `parameters`.
-Result<GroupLayout> CutByFsdp(const Model &model,
-                              std::span<const FsdpParameter> parameters,
-                              const FsdpDegrees &degrees,
-                              std::int64_t expert_count,
+Result<GroupLayout> CutByFsdp(const Model &model, std::span<const FsdpParameter> parameters,
+                              const FsdpDegrees &degrees, std::int64_t expert_count,
                               std::int64_t rank_count);
 
-} // namespace reshard
+}  // namespace reshard

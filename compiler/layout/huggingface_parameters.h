@@ -12,9 +12,9 @@
 namespace reshard {
 
 enum class HuggingfaceNames : std::uint8_t {
-  kPublished, // as in checkpoints: one tensor for each expert
-  kMemory,    // as transformers 5 holds models: stacks [experts, ..], gate rows
-              // before up rows
+  kPublished,  // as in checkpoints: one tensor for each expert
+  kMemory,     // as transformers 5 holds models: stacks [experts, ..], gate rows
+               // before up rows
 };
 
 // The field "names" of a job: "published" (default) or "memory".
@@ -29,7 +29,6 @@ std::vector<WholeParameter> PublishedParameters(const FamilyTensors &model);
 // layers of multi-token prediction are left out. Errors: a layer that lists
 // some of its experts only, scales that do not stack, and the router's weight
 // where transformers keeps it as F32 and the model lists another dtype.
-Result<std::vector<WholeParameter>>
-MemoryParameters(const FamilyTensors &model);
+Result<std::vector<WholeParameter>> MemoryParameters(const FamilyTensors &model);
 
-} // namespace reshard
+}  // namespace reshard

@@ -19,12 +19,9 @@ struct LayoutKind {
 };
 
 constexpr std::array kKinds = {
-    LayoutKind{"explicit", BuildExplicitLayout},
-    LayoutKind{"fsdp", BuildFsdpLayout},
-    LayoutKind{"hf", BuildHuggingfaceLayout},
-    LayoutKind{"megatron", BuildMegatronLayout},
-    LayoutKind{"sglang", BuildSglangLayout},
-    LayoutKind{"torchtitan", BuildTorchtitanLayout},
+    LayoutKind{"explicit", BuildExplicitLayout}, LayoutKind{"fsdp", BuildFsdpLayout},
+    LayoutKind{"hf", BuildHuggingfaceLayout},    LayoutKind{"megatron", BuildMegatronLayout},
+    LayoutKind{"sglang", BuildSglangLayout},     LayoutKind{"torchtitan", BuildTorchtitanLayout},
     LayoutKind{"vllm", BuildVllmLayout},
 };
 

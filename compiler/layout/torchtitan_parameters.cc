@@ -52,46 +52,39 @@ const std::map<Role, TitanName> &LayerNames() {
 }
 
 class ParameterList {
-public:
+ public:
   ParameterList(const FamilyTensors &model, const FsdpDegrees &degrees,
                 const TorchtitanStages &stages, bool fused_qkv)
-      : model_(model), degrees_(degrees), stages_(stages),
-        fused_qkv_(fused_qkv) {}
+      : model_(model), degrees_(degrees), stages_(stages), fused_qkv_(fused_qkv) {}
 
   Result<std::vector<FsdpParameter>> Build() && {
-    if (const Result<void> added = AddEnds(); !added)
-      return tl::unexpected(added.error());
+    if (const Result<void> added = AddEnds(); !added) return tl::unexpected(added.error());
     for (const auto &[index, layer] : model_.layers()) {
-      if (layer.mtp)
-        continue;
+      if (layer.mtp) continue;
       prefix_ = "layers." + std::to_string(index) + ".";
       stage_ = stages_.of_layer[static_cast<std::size_t>(index)];
-      for (const auto add :
-           {&ParameterList::AddGroupedQuery, &ParameterList::AddRoles,
-            &ParameterList::AddExperts}) {
+      for (const auto add : {&ParameterList::AddGroupedQuery, &ParameterList::AddRoles,
+                             &ParameterList::AddExperts}) {
         const Result<void> added = (this->*add)(layer);
-        if (!added)
-          return tl::unexpected(added.error());
+        if (!added) return tl::unexpected(added.error());
       }
     }
     return std::move(parameters_);
   }
 
-private:
+ private:
   // The weight alone: torchtitan's linears of these models have no bias, and it
   // trains unscaled.
   Result<WholeParameter> WeightOf(const RoleTensors &tensors) const {
     for (const Kind kind : {Kind::kBias, Kind::kScale}) {
-      if (tensors[kind] == kNoTensor)
-        continue;
-      return InputError("", model_.tensor(tensors[kind]).name +
-                                ": torchtitan has no parameter for it");
+      if (tensors[kind] == kNoTensor) continue;
+      return InputError("",
+                        model_.tensor(tensors[kind]).name + ": torchtitan has no parameter for it");
     }
     return WholeTensor(model_, tensors[Kind::kWeight]);
   }
 
-  void Append(WholeParameter whole, std::string name, std::int64_t stage,
-              int tensor_dim) {
+  void Append(WholeParameter whole, std::string name, std::int64_t stage, int tensor_dim) {
     FsdpParameter parameter;
     whole.name = std::move(name);
     parameter.whole = std::move(whole);
@@ -100,13 +93,11 @@ private:
     parameters_.push_back(std::move(parameter));
   }
 
-  Result<void> AddEnd(const RoleTensors &tensors, const std::string &name,
-                      std::int64_t stage, int tensor_dim) {
-    if (!tensors.held())
-      return {};
+  Result<void> AddEnd(const RoleTensors &tensors, const std::string &name, std::int64_t stage,
+                      int tensor_dim) {
+    if (!tensors.held()) return {};
     Result<WholeParameter> weight = WeightOf(tensors);
-    if (!weight)
-      return tl::unexpected(weight.error());
+    if (!weight) return tl::unexpected(weight.error());
     Append(*std::move(weight), name, stage, tensor_dim);
     return {};
   }
@@ -114,19 +105,14 @@ private:
   // A tied LM head on another rank than the embedding is a copy of it.
   Result<void> AddEnds() {
     const RoleTensors &embedding = model_[Role::kEmbedding];
-    if (const auto added =
-            AddEnd(embedding, "tok_embeddings.weight", stages_.first, 0);
-        !added) {
+    if (const auto added = AddEnd(embedding, "tok_embeddings.weight", stages_.first, 0); !added) {
       return added;
     }
-    const auto norm =
-        AddEnd(model_[Role::kFinalNorm], "norm.weight", stages_.last, kWhole);
-    if (!norm)
-      return norm;
-    if (model_.tied() && stages_.first == stages_.last)
-      return {};
-    return AddEnd(model_.tied() ? embedding : model_[Role::kLmHead],
-                  "lm_head.weight", stages_.last, 0);
+    const auto norm = AddEnd(model_[Role::kFinalNorm], "norm.weight", stages_.last, kWhole);
+    if (!norm) return norm;
+    if (model_.tied() && stages_.first == stages_.last) return {};
+    return AddEnd(model_.tied() ? embedding : model_[Role::kLmHead], "lm_head.weight", stages_.last,
+                  0);
   }
 
   // Rows within a head: row 2j + b is Hugging Face's row b * d / 2 + j
@@ -135,53 +121,39 @@ private:
                                const std::string &name) const {
     constexpr std::int64_t kPair = 2;
     if (head_dim % kPair != 0) {
-      return InputError("", name + ": heads of " + std::to_string(head_dim) +
-                                " rows have no rotary pairs");
+      return InputError(
+          "", name + ": heads of " + std::to_string(head_dim) + " rows have no rotary pairs");
     }
     const Result<Block> heads = block.SplitDim(0, head_dim);
-    if (!heads)
-      return tl::unexpected(heads.error());
+    if (!heads) return tl::unexpected(heads.error());
     const Result<Block> halves = heads->SplitDim(1, head_dim / kPair);
-    if (!halves)
-      return tl::unexpected(halves.error());
+    if (!halves) return tl::unexpected(halves.error());
     static constexpr std::array kPairsLast{0, 2, 1, 3};
     const Result<Block> rows = halves->Transpose(kPairsLast).MergeDims(1);
-    if (!rows)
-      return tl::unexpected(rows.error());
+    if (!rows) return tl::unexpected(rows.error());
     return rows->MergeDims(0);
   }
 
   Result<void> AddGroupedQuery(const FamilyLayer &layer) {
-    static constexpr std::array kParts{
-        Role::kAttentionQuery, Role::kAttentionKey, Role::kAttentionValue};
+    static constexpr std::array kParts{Role::kAttentionQuery, Role::kAttentionKey,
+                                       Role::kAttentionValue};
     const Result<std::vector<RoleTensors>> parts =
         Together(model_, layer, kParts, prefix_ + "attention.qkv_linear");
-    if (!parts)
-      return tl::unexpected(parts.error());
-    if (parts->empty())
-      return {};
+    if (!parts) return tl::unexpected(parts.error());
+    if (parts->empty()) return {};
     const Result<AttentionHeads> heads = HeadsOf(model_);
-    if (!heads)
-      return tl::unexpected(heads.error());
-    if (const Result<void> checked = CheckHeads(model_, *heads, *parts);
-        !checked)
-      return checked;
+    if (!heads) return tl::unexpected(heads.error());
+    if (const Result<void> checked = CheckHeads(model_, *heads, *parts); !checked) return checked;
     const Result<Share> share =
-        EqualShare(heads->key_value, degrees_.tensor, 0,
-                   prefix_ + "attention: key-value heads");
-    if (!share)
-      return tl::unexpected(share.error());
+        EqualShare(heads->key_value, degrees_.tensor, 0, prefix_ + "attention: key-value heads");
+    if (!share) return tl::unexpected(share.error());
     std::vector<WholeParameter> whole;
     for (std::size_t p = 0; p < kParts.size(); ++p) {
       Result<WholeParameter> weight = WeightOf((*parts)[p]);
-      if (!weight)
-        return tl::unexpected(weight.error());
-      if (model_.family().name == "llama" &&
-          kParts.at(p) != Role::kAttentionValue) {
-        Result<Block> rows =
-            PairRotaryRows(weight->block, heads->dim, weight->name);
-        if (!rows)
-          return tl::unexpected(rows.error());
+      if (!weight) return tl::unexpected(weight.error());
+      if (model_.family().name == "llama" && kParts.at(p) != Role::kAttentionValue) {
+        Result<Block> rows = PairRotaryRows(weight->block, heads->dim, weight->name);
+        if (!rows) return tl::unexpected(rows.error());
         weight->block = *std::move(rows);
       }
       whole.push_back(*std::move(weight));
@@ -189,29 +161,24 @@ private:
     if (!fused_qkv_) {
       for (std::size_t p = 0; p < kParts.size(); ++p) {
         const TitanName &named = LayerNames().at(kParts.at(p));
-        Append(std::move(whole[p]), prefix_ + std::string(named.name), stage_,
-               named.tensor_dim);
+        Append(std::move(whole[p]), prefix_ + std::string(named.name), stage_, named.tensor_dim);
       }
       return {};
     }
     return AddFused(*heads, std::move(whole));
   }
 
-  Result<void> AddFused(const AttentionHeads &heads,
-                        std::vector<WholeParameter> whole) {
+  Result<void> AddFused(const AttentionHeads &heads, std::vector<WholeParameter> whole) {
     const std::string name = prefix_ + "attention.qkv_linear.wqkv.weight";
     std::vector<Block> rows;
     for (std::int64_t group = 0; group < heads.key_value; ++group) {
       const std::int64_t query = heads.query / heads.key_value * heads.dim;
       for (const auto &[part, size] :
-           {std::pair{0U, query}, std::pair{1U, heads.dim},
-            std::pair{2U, heads.dim}}) {
+           {std::pair{0U, query}, std::pair{1U, heads.dim}, std::pair{2U, heads.dim}}) {
         if (whole[part].dtype != whole[0].dtype) {
-          return InputError("",
-                            name + ": query, key and value differ in dtype");
+          return InputError("", name + ": query, key and value differ in dtype");
         }
-        rows.push_back(
-            whole[part].block.Slice(0, group * size, (group + 1) * size));
+        rows.push_back(whole[part].block.Slice(0, group * size, (group + 1) * size));
       }
     }
     whole[0].block = Block::Concat(0, rows);
@@ -223,55 +190,46 @@ private:
     for (std::size_t r = 0; r < kRoleCount; ++r) {
       const Role role{static_cast<std::uint8_t>(r)};
       const RoleTensors &tensors = layer[role];
-      if (tensors.empty() || role == Role::kAttentionQuery ||
-          role == Role::kAttentionKey || role == Role::kAttentionValue) {
+      if (tensors.empty() || role == Role::kAttentionQuery || role == Role::kAttentionKey ||
+          role == Role::kAttentionValue) {
         continue;
       }
       const auto named = LayerNames().find(role);
       if (named == LayerNames().end() || !tensors.held()) {
         for (const TensorIndex index : tensors.of_kind) {
-          if (index == kNoTensor)
-            continue;
-          return InputError("",
-                            model_.tensor(index).name +
-                                ": torchtitan has no known parameter for it",
-                            "say the layout explicitly");
+          if (index == kNoTensor) continue;
+          return InputError(
+              "", model_.tensor(index).name + ": torchtitan has no known parameter for it",
+              "say the layout explicitly");
         }
       }
-      if (role == Role::kMlaQuery || role == Role::kMlaQueryUp ||
-          role == Role::kMlaKeyValueUp) {
-        if (const Result<void> checked = CheckLatentHeads(); !checked)
-          return checked;
+      if (role == Role::kMlaQuery || role == Role::kMlaQueryUp || role == Role::kMlaKeyValueUp) {
+        if (const Result<void> checked = CheckLatentHeads(); !checked) return checked;
       }
       Result<WholeParameter> weight = WeightOf(tensors);
-      if (!weight)
-        return tl::unexpected(weight.error());
-      Append(*std::move(weight), prefix_ + std::string(named->second.name),
-             stage_, named->second.tensor_dim);
+      if (!weight) return tl::unexpected(weight.error());
+      Append(*std::move(weight), prefix_ + std::string(named->second.name), stage_,
+             named->second.tensor_dim);
       parameters_.back().buffer = role == Role::kRouterExpertBias;
     }
     return {};
   }
 
   Result<void> CheckLatentHeads() const {
-    if (degrees_.tensor == 1)
-      return {};
+    if (degrees_.tensor == 1) return {};
     const Result<std::int64_t> heads = model_.Field("num_attention_heads");
-    if (!heads)
-      return tl::unexpected(heads.error());
-    const Result<Share> share = EqualShare(*heads, degrees_.tensor, 0,
-                                           prefix_ + "attention: query heads");
-    if (!share)
-      return tl::unexpected(share.error());
+    if (!heads) return tl::unexpected(heads.error());
+    const Result<Share> share =
+        EqualShare(*heads, degrees_.tensor, 0, prefix_ + "attention: query heads");
+    if (!share) return tl::unexpected(share.error());
     return {};
   }
 
   // Over more ranks than there are experts FSDP cuts them along dim 1
   // (torchtitan/distributed/fsdp.py).
   int ExpertShardDim() const {
-    const std::int64_t ranks =
-        degrees_.expert > 1 ? degrees_.expert_shards() * degrees_.expert
-                            : degrees_.replicate * degrees_.dense_shards();
+    const std::int64_t ranks = degrees_.expert > 1 ? degrees_.expert_shards() * degrees_.expert
+                                                   : degrees_.replicate * degrees_.dense_shards();
     return ranks > model_.expert_count() ? 1 : 0;
   }
 
@@ -285,18 +243,15 @@ private:
           std::tuple{Role::kExpertDown, "w2_EDF", kColumns}}) {
       for (const Kind kind : {Kind::kBias, Kind::kScale}) {
         for (const auto &[expert, tensors] : layer.experts) {
-          if (tensors[role][kind] == kNoTensor)
-            continue;
-          return InputError("", model_.tensor(tensors[role][kind]).name +
-                                    ": torchtitan has no parameter for it");
+          if (tensors[role][kind] == kNoTensor) continue;
+          return InputError(
+              "", model_.tensor(tensors[role][kind]).name + ": torchtitan has no parameter for it");
         }
       }
       Result<std::optional<WholeParameter>> stack =
           StackExperts(model_, layer, role, Kind::kWeight, module + name);
-      if (!stack)
-        return tl::unexpected(stack.error());
-      if (!*stack)
-        continue;
+      if (!stack) return tl::unexpected(stack.error());
+      if (!*stack) continue;
       Append(**std::move(stack), module + name, stage_, tensor_dim);
       parameters_.back().expert = true;
       parameters_.back().shard_dim = ExpertShardDim();
@@ -309,16 +264,17 @@ private:
   const TorchtitanStages &stages_;
   bool fused_qkv_;
   std::vector<FsdpParameter> parameters_;
-  std::string prefix_; // of the layer being added
+  std::string prefix_;  // of the layer being added
   std::int64_t stage_ = 0;
 };
 
-} // namespace
+}  // namespace
 
-Result<std::vector<FsdpParameter>>
-TorchtitanParameters(const FamilyTensors &model, const FsdpDegrees &degrees,
-                     const TorchtitanStages &stages, bool fused_qkv) {
+Result<std::vector<FsdpParameter>> TorchtitanParameters(const FamilyTensors &model,
+                                                        const FsdpDegrees &degrees,
+                                                        const TorchtitanStages &stages,
+                                                        bool fused_qkv) {
   return ParameterList(model, degrees, stages, fused_qkv).Build();
 }
 
-} // namespace reshard
+}  // namespace reshard

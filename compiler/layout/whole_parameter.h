@@ -20,13 +20,11 @@ struct WholeParameter {
   std::string name{};
   DType dtype = DType::kBF16;
   Block block{};
-  std::optional<Role> role{}; // none where the model's family is not known
+  std::optional<Role> role{};  // none where the model's family is not known
   Kind kind = Kind::kWeight;
-  std::int64_t layer = kNone; // of the model; kNone: of none
-  std::int64_t expert =
-      kNone; // of the layer; kNone: of none, or a stack of all
-  bool joined =
-      false; // gate rows and up rows in one, for each entry of the stack
+  std::int64_t layer = kNone;   // of the model; kNone: of none
+  std::int64_t expert = kNone;  // of the layer; kNone: of none, or a stack of all
+  bool joined = false;          // gate rows and up rows in one, for each entry of the stack
 };
 
 // The whole of a tensor of `model`.
@@ -36,8 +34,8 @@ WholeParameter WholeTensor(const FamilyTensors &model, TensorIndex tensor);
 // along a new dim 0 in the order of the experts; nullopt where no expert has
 // one. Errors: experts that lack theirs, shapes or dtypes that differ.
 // `parameter` names what they would form.
-Result<std::optional<WholeParameter>>
-StackExperts(const FamilyTensors &model, const FamilyLayer &layer, Role role,
-             Kind kind, const std::string &parameter);
+Result<std::optional<WholeParameter>> StackExperts(const FamilyTensors &model,
+                                                   const FamilyLayer &layer, Role role, Kind kind,
+                                                   const std::string &parameter);
 
-} // namespace reshard
+}  // namespace reshard

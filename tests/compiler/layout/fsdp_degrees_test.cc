@@ -13,8 +13,7 @@ using ::testing::HasSubstr;
 
 Result<FsdpDegrees> Read(const std::string &json, std::int64_t rank_count) {
   const Result<JsonDocument> document = ParseJson(json, "job.json");
-  if (!document)
-    return tl::unexpected(document.error());
+  if (!document) return tl::unexpected(document.error());
   return ReadFsdpDegrees(JsonCursor(*document), rank_count);
 }
 
@@ -27,8 +26,7 @@ std::string ErrorOf(const std::string &json, std::int64_t rank_count) {
 // 32 + 13, 13 = 3 * 4 + 1 on the dense mesh and 1 * 8 + 5 on the one of
 // experts.
 TEST(FsdpDegrees, Rank45Of64) {
-  const Result<FsdpDegrees> degrees =
-      Read(R"({"pipeline": 2, "tensor": 4, "expert": 8})", 64);
+  const Result<FsdpDegrees> degrees = Read(R"({"pipeline": 2, "tensor": 4, "expert": 8})", 64);
   ASSERT_TRUE(degrees) << ToString(degrees.error());
   EXPECT_EQ(degrees->shard, 8);
   EXPECT_EQ(degrees->expert_shards(), 4);
@@ -41,8 +39,7 @@ TEST(FsdpDegrees, Rank45Of64) {
 // for each mesh.
 TEST(FsdpDegrees, CoordinatesAgreeWithCounting) {
   const Result<FsdpDegrees> degrees = Read(
-      R"({"pipeline": 2, "replicate": 3, "shard": 2, "context": 2, "tensor": 3, "expert": 6})",
-      72);
+      R"({"pipeline": 2, "replicate": 3, "shard": 2, "context": 2, "tensor": 3, "expert": 6})", 72);
   ASSERT_TRUE(degrees) << ToString(degrees.error());
   std::int64_t rank = 0;
   for (std::int64_t pipeline = 0; pipeline < 2; ++pipeline) {
@@ -78,15 +75,13 @@ TEST(FsdpDegrees, BadDegreesAreRefused) {
                         "the 8 GPUs"));
   EXPECT_THAT(ErrorOf(R"({"tensor": 4611686018427387904, "context": 4})", 8),
               HasSubstr("does not divide the 8 GPUs"));
-  EXPECT_THAT(
-      ErrorOf(R"({"tensor": 2, "shard": 2})", 8),
-      HasSubstr(
-          "2 does not match the 4 that 8 GPUs and the other degrees leave"));
+  EXPECT_THAT(ErrorOf(R"({"tensor": 2, "shard": 2})", 8),
+              HasSubstr("2 does not match the 4 that 8 GPUs and the other degrees leave"));
   EXPECT_THAT(ErrorOf(R"({"tensor": 2, "expert": 3})", 8),
               HasSubstr("3 does not divide shard x context x tensor = 8"));
   EXPECT_THAT(ErrorOf(R"({"tensor": 0})", 8), HasSubstr("tensor"));
   EXPECT_EQ(ErrorOf(R"({"tensor": 2, "shard": 4})", 8), "none");
 }
 
-} // namespace
-} // namespace reshard
+}  // namespace
+}  // namespace reshard

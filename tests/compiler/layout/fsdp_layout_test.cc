@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "family_test_model.h"
-#include "layout_properties.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "layout_properties.h"
 
 namespace reshard {
 namespace {
@@ -20,17 +20,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-GroupLayout Fsdp(const Model &model, const std::string &fields,
-                 std::int64_t rank_count) {
+GroupLayout Fsdp(const Model &model, const std::string &fields, std::int64_t rank_count) {
   Result<GroupLayout> group = Build(BuildFsdpLayout, model, fields, rank_count);
   EXPECT_TRUE(group) << ToString(group.error());
   return group ? *std::move(group) : GroupLayout();
 }
 
-std::string ErrorOf(const Model &model, const std::string &fields,
-                    std::int64_t rank_count) {
-  const Result<GroupLayout> group =
-      Build(BuildFsdpLayout, model, fields, rank_count);
+std::string ErrorOf(const Model &model, const std::string &fields, std::int64_t rank_count) {
+  const Result<GroupLayout> group = Build(BuildFsdpLayout, model, fields, rank_count);
   return group ? "none" : ToString(group.error());
 }
 
@@ -63,25 +60,18 @@ TEST(FsdpLayout, TensorCutThenShard) {
   const GroupLayout group = Fsdp(model, R"({"tensor": 2})", 8);
   const std::string name = "model.layers.0.";
   EXPECT_THAT(
-      ParameterText(model, OfRank(group, 5), name + "self_attn.q_proj.weight",
-                    name),
-      ElementsAre("BF16 [512, 2560]",
-                  "[0, 0] self_attn.q_proj.weight [3072:3584, 0:2560]"));
+      ParameterText(model, OfRank(group, 5), name + "self_attn.q_proj.weight", name),
+      ElementsAre("BF16 [512, 2560]", "[0, 0] self_attn.q_proj.weight [3072:3584, 0:2560]"));
   EXPECT_THAT(
-      ParameterText(model, OfRank(group, 5), name + "mlp.down_proj.weight",
-                    name),
-      ElementsAre("BF16 [640, 4864]",
-                  "[0, 0] mlp.down_proj.weight [1280:1920, 4864:9728]"));
-  EXPECT_THAT(ParameterText(model, OfRank(group, 5),
-                            name + "self_attn.q_norm.weight", name),
+      ParameterText(model, OfRank(group, 5), name + "mlp.down_proj.weight", name),
+      ElementsAre("BF16 [640, 4864]", "[0, 0] mlp.down_proj.weight [1280:1920, 4864:9728]"));
+  EXPECT_THAT(ParameterText(model, OfRank(group, 5), name + "self_attn.q_norm.weight", name),
               ElementsAre("BF16 [32]", "[0] self_attn.q_norm.weight [64:96]"));
   // 151936 / 2 / 4 = 18992.
-  EXPECT_THAT(
-      ParameterText(model, OfRank(group, 5), "model.embed_tokens.weight"),
-      ElementsAre("BF16 [18992, 2560]",
-                  "[0, 0] model.embed_tokens.weight [113952:132944, 0:2560]"));
-  EXPECT_THAT(ParameterNames(OfRank(group, 5)),
-              Not(Contains("lm_head.weight")));
+  EXPECT_THAT(ParameterText(model, OfRank(group, 5), "model.embed_tokens.weight"),
+              ElementsAre("BF16 [18992, 2560]",
+                          "[0, 0] model.embed_tokens.weight [113952:132944, 0:2560]"));
+  EXPECT_THAT(ParameterNames(OfRank(group, 5)), Not(Contains("lm_head.weight")));
 }
 
 // HSDP: the ranks of the second replica hold what those of the first do.
@@ -96,26 +86,22 @@ TEST(FsdpLayout, ReplicasShareLayouts) {
 // deals them out.
 TEST(FsdpLayout, StacksOfExpertsInMemory) {
   const Model model = Of(kSmallMoe);
-  const GroupLayout group =
-      Fsdp(model, R"({"expert": 2, "names": "memory"})", 4);
+  const GroupLayout group = Fsdp(model, R"({"expert": 2, "names": "memory"})", 4);
   const std::string name = "model.layers.1.mlp.experts.";
   // Rank 3 is expert rank 1, expert shard 1: expert 3 alone.
-  EXPECT_THAT(
-      ParameterText(model, OfRank(group, 3), name + "gate_up_proj", name),
-      ElementsAre("BF16 [1, 10, 7]", "[0, 0, 0] 3.gate_proj.weight [0:5, 0:7]",
-                  "[0, 5, 0] 3.up_proj.weight [0:5, 0:7]"));
+  EXPECT_THAT(ParameterText(model, OfRank(group, 3), name + "gate_up_proj", name),
+              ElementsAre("BF16 [1, 10, 7]", "[0, 0, 0] 3.gate_proj.weight [0:5, 0:7]",
+                          "[0, 5, 0] 3.up_proj.weight [0:5, 0:7]"));
   // Without expert ranks tensor parallelism cuts gate rows and up rows each: 3
   // and 2 of five.
   const GroupLayout cut = Fsdp(model, R"({"tensor": 2, "names": "memory"})", 4);
   EXPECT_THAT(ParameterText(model, OfRank(cut, 3), name + "gate_up_proj", name),
-              ElementsAre("BF16 [2, 4, 7]",
-                          "[0, 0, 0] 2.gate_proj.weight [3:5, 0:7]",
+              ElementsAre("BF16 [2, 4, 7]", "[0, 0, 0] 2.gate_proj.weight [3:5, 0:7]",
                           "[0, 2, 0] 2.up_proj.weight [3:5, 0:7]",
                           "[1, 0, 0] 3.gate_proj.weight [3:5, 0:7]",
                           "[1, 2, 0] 3.up_proj.weight [3:5, 0:7]"));
   EXPECT_THAT(ParameterText(model, OfRank(cut, 3), name + "down_proj", name),
-              ElementsAre("BF16 [2, 7, 2]",
-                          "[0, 0, 0] 2.down_proj.weight [0:7, 3:5]",
+              ElementsAre("BF16 [2, 7, 2]", "[0, 0, 0] 2.down_proj.weight [0:7, 3:5]",
                           "[1, 0, 0] 3.down_proj.weight [0:7, 3:5]"));
 }
 
@@ -123,31 +109,24 @@ TEST(FsdpLayout, BuffersAreWholeOnEveryRank) {
   const Model model = Of(kSmallDeepSeek);
   const GroupLayout group = Fsdp(model, "{}", 4);
   for (std::int64_t rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(
-        ParameterText(model, OfRank(group, rank),
-                      "model.layers.1.mlp.gate.e_score_correction_bias")[0],
-        "F32 [4]");
+    EXPECT_EQ(ParameterText(model, OfRank(group, rank),
+                            "model.layers.1.mlp.gate.e_score_correction_bias")[0],
+              "F32 [4]");
   }
-  EXPECT_THAT(ParameterNames(OfRank(group, 0)),
-              Not(Contains("model.layers.4.enorm.weight")));
+  EXPECT_THAT(ParameterNames(OfRank(group, 0)), Not(Contains("model.layers.4.enorm.weight")));
 }
 
 TEST(FsdpLayout, StagesAreEvenOrGiven) {
   const Model model = ReferenceModel("qwen3-4b", 3);
-  EXPECT_THAT(
-      ErrorOf(model, R"({"pipeline": 2})", 2),
-      HasSubstr("3 layers do not divide by 2 stages; give layersPerStage"));
-  const GroupLayout group =
-      Fsdp(model, R"({"pipeline": 2, "layersPerStage": [2, 1]})", 2);
-  EXPECT_THAT(ParameterNames(OfRank(group, 0)),
-              Contains("model.layers.1.input_layernorm.weight"));
-  EXPECT_THAT(ParameterNames(OfRank(group, 1)),
-              Contains("model.layers.2.input_layernorm.weight"));
+  EXPECT_THAT(ErrorOf(model, R"({"pipeline": 2})", 2),
+              HasSubstr("3 layers do not divide by 2 stages; give layersPerStage"));
+  const GroupLayout group = Fsdp(model, R"({"pipeline": 2, "layersPerStage": [2, 1]})", 2);
+  EXPECT_THAT(ParameterNames(OfRank(group, 0)), Contains("model.layers.1.input_layernorm.weight"));
+  EXPECT_THAT(ParameterNames(OfRank(group, 1)), Contains("model.layers.2.input_layernorm.weight"));
   // Tied: a copy of the embedding on the last stage.
   EXPECT_EQ(ParameterText(model, OfRank(group, 1), "lm_head.weight")[1],
             "[0, 0] model.embed_tokens.weight [0:151936, 0:2560]");
-  EXPECT_THAT(ParameterNames(OfRank(group, 1)),
-              Not(Contains("model.embed_tokens.weight")));
+  EXPECT_THAT(ParameterNames(OfRank(group, 1)), Not(Contains("model.embed_tokens.weight")));
 }
 
 // A tensor list of no known family, cut by FSDP alone.
@@ -157,37 +136,28 @@ TEST(FsdpLayout, UnknownTensorsAreCutByRows) {
   const GroupLayout group = Fsdp(model, "{}", 4);
   EXPECT_THAT(ParameterText(model, OfRank(group, 2), "x.a"),
               ElementsAre("F32 [1, 2]", "[0, 0] x.a [4:5, 0:2]"));
-  EXPECT_THAT(ParameterText(model, OfRank(group, 3), "x.a"),
-              ElementsAre("F32 [0, 2]"));
+  EXPECT_THAT(ParameterText(model, OfRank(group, 3), "x.a"), ElementsAre("F32 [0, 2]"));
   EXPECT_THAT(ErrorOf(model, R"({"tensor": 2})", 4), HasSubstr("family"));
 }
 
 TEST(FsdpLayout, WhatIsNotKnownIsRefusedByName) {
   const Model fp8 = ReferenceModel("deepseek-v3", 4);
-  EXPECT_THAT(
-      ErrorOf(fp8, R"({"tensor": 2})", 4),
-      HasSubstr(
-          "weight_scale_inv: block scales under tensor parallelism are not "
-          "supported"));
+  EXPECT_THAT(ErrorOf(fp8, R"({"tensor": 2})", 4),
+              HasSubstr("weight_scale_inv: block scales under tensor parallelism are not "
+                        "supported"));
   EXPECT_THAT(ErrorOf(fp8, R"({"dp": 2})", 4), HasSubstr("unknown field 'dp'"));
 }
 
 // How often an element of a tensor is held by all ranks of a group: by each
 // replica, by each tensor rank where tensor parallelism does not cut it, by
 // each shard where FSDP does not.
-int ExpectedCopies(const std::string &name, std::int64_t replicate,
-                   std::int64_t shards, std::int64_t tensor,
-                   std::int64_t expert) {
-  const auto has = [&](const char *piece) {
-    return name.find(piece) != std::string::npos;
-  };
-  if (has("e_score_correction_bias"))
-    return static_cast<int>(replicate * shards * tensor);
+int ExpectedCopies(const std::string &name, std::int64_t replicate, std::int64_t shards,
+                   std::int64_t tensor, std::int64_t expert) {
+  const auto has = [&](const char *piece) { return name.find(piece) != std::string::npos; };
+  if (has("e_score_correction_bias")) return static_cast<int>(replicate * shards * tensor);
   const bool is_expert = has(".experts.");
-  const bool whole = has("norm") || has("mlp.gate.weight") || has("q_a_proj") ||
-                     has("kv_a_proj");
-  if (is_expert && expert > 1)
-    return static_cast<int>(replicate);
+  const bool whole = has("norm") || has("mlp.gate.weight") || has("q_a_proj") || has("kv_a_proj");
+  if (is_expert && expert > 1) return static_cast<int>(replicate);
   return static_cast<int>(whole ? replicate * tensor : replicate);
 }
 
@@ -203,8 +173,7 @@ TEST(FsdpLayout, EveryElementIsHeldAsOftenAsTheDegreesSay) {
   };
   Model memory_deepseek = Of(kSmallDeepSeek);
   for (Tensor &tensor : memory_deepseek.tensors) {
-    if (tensor.name.ends_with(".mlp.gate.weight"))
-      tensor.dtype = DType::kF32;
+    if (tensor.name.ends_with(".mlp.gate.weight")) tensor.dtype = DType::kF32;
   }
   const std::array models{Of(kSmallMoe), memory_deepseek};
   for (int round = 0; round < 40; ++round) {
@@ -216,15 +185,12 @@ TEST(FsdpLayout, EveryElementIsHeldAsOftenAsTheDegreesSay) {
     const std::int64_t tensor = pick({1, 2, 3});
     const std::int64_t stage = shard * context * tensor;
     const std::int64_t expert = pick({1, 2, 4});
-    if (stage % expert != 0)
-      continue;
+    if (stage % expert != 0) continue;
     const std::int64_t ranks = pipeline * replicate * stage;
     const std::string fields =
         "{\"pipeline\": " + std::to_string(pipeline) +
-        ", \"replicate\": " + std::to_string(replicate) +
-        ", \"shard\": " + std::to_string(shard) +
-        ", \"context\": " + std::to_string(context) +
-        ", \"tensor\": " + std::to_string(tensor) +
+        ", \"replicate\": " + std::to_string(replicate) + ", \"shard\": " + std::to_string(shard) +
+        ", \"context\": " + std::to_string(context) + ", \"tensor\": " + std::to_string(tensor) +
         ", \"expert\": " + std::to_string(expert) +
         (round % 2 == 0 ? ", \"names\": \"memory\"}" : "}");
     SCOPED_TRACE(fields);
@@ -233,9 +199,7 @@ TEST(FsdpLayout, EveryElementIsHeldAsOftenAsTheDegreesSay) {
     std::iota(all.begin(), all.end(), 0);
     for (const auto &[name, counts] : CountHeld(model, group, all)) {
       const bool mtp = name.starts_with("model.layers.4.");
-      const int copies = mtp ? 0
-                             : ExpectedCopies(name, replicate, shard * context,
-                                              tensor, expert);
+      const int copies = mtp ? 0 : ExpectedCopies(name, replicate, shard * context, tensor, expert);
       for (std::size_t i = 0; i < counts.size(); ++i) {
         ASSERT_EQ(counts[i], copies) << name << " element " << i;
       }
@@ -243,5 +207,5 @@ TEST(FsdpLayout, EveryElementIsHeldAsOftenAsTheDegreesSay) {
   }
 }
 
-} // namespace
-} // namespace reshard
+}  // namespace
+}  // namespace reshard

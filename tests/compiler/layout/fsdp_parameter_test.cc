@@ -15,14 +15,12 @@ using ::testing::IsEmpty;
 
 // The rows of tensor 0 in a block of one dim.
 std::vector<std::int64_t> RowsOf(const Block &block) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(block.shape()[0]),
-                                 -1);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(block.shape()[0]), -1);
   RegionTable regions;
   block.AppendRegions(0, regions);
   for (std::int64_t r = 0; r < regions.size(); ++r) {
     for (std::int64_t i = 0; i < regions[r].extent[0]; ++i) {
-      rows[static_cast<std::size_t>(regions[r].offset +
-                                    i * regions[r].stride[0])] =
+      rows[static_cast<std::size_t>(regions[r].offset + i * regions[r].stride[0])] =
           regions[r].begin[0] + i;
     }
   }
@@ -37,11 +35,9 @@ FsdpParameter Vector(std::int64_t size, int tensor_dim) {
   return parameter;
 }
 
-std::vector<std::int64_t> Held(const FsdpParameter &parameter,
-                               const FsdpDegrees &degrees, std::int64_t rank,
-                               std::int64_t experts = 0) {
-  const auto block =
-      HeldBlock(parameter, degrees, PlaceFsdpRank(degrees, rank), experts);
+std::vector<std::int64_t> Held(const FsdpParameter &parameter, const FsdpDegrees &degrees,
+                               std::int64_t rank, std::int64_t experts = 0) {
+  const auto block = HeldBlock(parameter, degrees, PlaceFsdpRank(degrees, rank), experts);
   EXPECT_TRUE(block) << ToString(block.error());
   return block && *block ? RowsOf(**block) : std::vector<std::int64_t>{-2};
 }
@@ -98,8 +94,7 @@ TEST(FsdpParameter, ExpertsGoToExpertRanks) {
   EXPECT_THAT(Held(alone, degrees, 0, 6), ElementsAre(-2));
   const auto refused = HeldBlock(stack, degrees, {}, 5);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(ToString(refused.error()),
-              HasSubstr("5 experts do not divide by 3 expert ranks"));
+  EXPECT_THAT(ToString(refused.error()), HasSubstr("5 experts do not divide by 3 expert ranks"));
 }
 
 TEST(FsdpParameter, BuffersStayWhole) {
@@ -114,8 +109,7 @@ TEST(FsdpParameter, WhatFsdpRefusesIsRefused) {
   parameter.whole.block = Block::OfTensor(0, {});
   const auto scalar = HeldBlock(parameter, {.shard = 2}, {}, 0);
   ASSERT_FALSE(scalar);
-  EXPECT_THAT(ToString(scalar.error()),
-              HasSubstr("x is a scalar, which FSDP refuses"));
+  EXPECT_THAT(ToString(scalar.error()), HasSubstr("x is a scalar, which FSDP refuses"));
   parameter.whole.block = Block::OfTensor(0, {2, 3});
   parameter.shard_dim = 1;
   const auto uneven = HeldBlock(parameter, {.shard = 2}, {}, 0);
@@ -125,5 +119,5 @@ TEST(FsdpParameter, WhatFsdpRefusesIsRefused) {
                         "dim 0 may be uneven"));
 }
 
-} // namespace
-} // namespace reshard
+}  // namespace
+}  // namespace reshard

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "family_test_model.h"
-#include "layout_properties.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "layout_properties.h"
 
 namespace reshard {
 namespace {
@@ -33,21 +33,18 @@ TEST(HuggingfaceLayout, MemoryStacksExperts) {
   ASSERT_TRUE(model) << ToString(model.error());
   const GroupLayout group = Whole(*model, R"({"names": "memory"})");
   const std::string name = "model.layers.1.mlp.experts.";
-  EXPECT_THAT(
-      ParameterText(*model, OfRank(group, 0), name + "gate_up_proj", name),
-      ElementsAre("BF16 [3, 8, 6]", "[0, 0, 0] 0.gate_proj.weight [0:4, 0:6]",
-                  "[0, 4, 0] 0.up_proj.weight [0:4, 0:6]",
-                  "[1, 0, 0] 1.gate_proj.weight [0:4, 0:6]",
-                  "[1, 4, 0] 1.up_proj.weight [0:4, 0:6]",
-                  "[2, 0, 0] 2.gate_proj.weight [0:4, 0:6]",
-                  "[2, 4, 0] 2.up_proj.weight [0:4, 0:6]"));
+  EXPECT_THAT(ParameterText(*model, OfRank(group, 0), name + "gate_up_proj", name),
+              ElementsAre("BF16 [3, 8, 6]", "[0, 0, 0] 0.gate_proj.weight [0:4, 0:6]",
+                          "[0, 4, 0] 0.up_proj.weight [0:4, 0:6]",
+                          "[1, 0, 0] 1.gate_proj.weight [0:4, 0:6]",
+                          "[1, 4, 0] 1.up_proj.weight [0:4, 0:6]",
+                          "[2, 0, 0] 2.gate_proj.weight [0:4, 0:6]",
+                          "[2, 4, 0] 2.up_proj.weight [0:4, 0:6]"));
   EXPECT_THAT(ParameterText(*model, OfRank(group, 0), name + "down_proj", name),
-              ElementsAre("BF16 [3, 6, 4]",
-                          "[0, 0, 0] 0.down_proj.weight [0:6, 0:4]",
+              ElementsAre("BF16 [3, 6, 4]", "[0, 0, 0] 0.down_proj.weight [0:6, 0:4]",
                           "[1, 0, 0] 1.down_proj.weight [0:6, 0:4]",
                           "[2, 0, 0] 2.down_proj.weight [0:6, 0:4]"));
-  EXPECT_THAT(ParameterNames(OfRank(group, 0)),
-              Contains("model.layers.0.mlp.gate_proj.weight"));
+  EXPECT_THAT(ParameterNames(OfRank(group, 0)), Contains("model.layers.0.mlp.gate_proj.weight"));
   ExpectComplete(*model, group, std::array<std::int64_t, 1>{0});
 }
 
@@ -66,10 +63,9 @@ TEST(HuggingfaceLayout, MoreThanOneRankIsRefused) {
   ASSERT_TRUE(model);
   const auto group = Build(BuildHuggingfaceLayout, *model, "{}", 2);
   ASSERT_FALSE(group);
-  EXPECT_THAT(ToString(group.error()),
-              HasSubstr("one GPU holds the whole model, but the group has "
-                        "2; use fsdp"));
+  EXPECT_THAT(ToString(group.error()), HasSubstr("one GPU holds the whole model, but the group has "
+                                                 "2; use fsdp"));
 }
 
-} // namespace
-} // namespace reshard
+}  // namespace
+}  // namespace reshard

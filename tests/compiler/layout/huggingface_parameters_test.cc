@@ -16,11 +16,9 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string>
-NamesOf(const std::vector<WholeParameter> &parameters) {
+std::vector<std::string> NamesOf(const std::vector<WholeParameter> &parameters) {
   std::vector<std::string> names;
-  for (const WholeParameter &parameter : parameters)
-    names.push_back(parameter.name);
+  for (const WholeParameter &parameter : parameters) names.push_back(parameter.name);
   return names;
 }
 
@@ -31,8 +29,7 @@ TEST(HuggingfaceParameters, PublishedAreAllTensors) {
   std::vector<std::string> names = NamesOf(PublishedParameters(*tensors));
   std::sort(names.begin(), names.end());
   std::vector<std::string> expected;
-  for (const Tensor &tensor : model.tensors)
-    expected.push_back(tensor.name);
+  for (const Tensor &tensor : model.tensors) expected.push_back(tensor.name);
   EXPECT_EQ(names, expected);
 }
 
@@ -40,8 +37,7 @@ TEST(HuggingfaceParameters, PublishedAreAllTensors) {
 TEST(HuggingfaceParameters, MemoryStacksExperts) {
   Model model = ReferenceModel("deepseek-v3", 4);
   for (Tensor &tensor : model.tensors) {
-    if (tensor.name.ends_with(".mlp.gate.weight"))
-      tensor.dtype = DType::kF32;
+    if (tensor.name.ends_with(".mlp.gate.weight")) tensor.dtype = DType::kF32;
   }
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(model);
   ASSERT_TRUE(tensors);
@@ -49,23 +45,17 @@ TEST(HuggingfaceParameters, MemoryStacksExperts) {
   ASSERT_TRUE(parameters) << ToString(parameters.error());
   const auto shape_of = [&](const std::string &name) {
     for (const WholeParameter &parameter : *parameters) {
-      if (parameter.name == name)
-        return parameter.block.shape();
+      if (parameter.name == name) return parameter.block.shape();
     }
     return std::vector<std::int64_t>{-1};
   };
   const std::string experts = "model.layers.3.mlp.experts.";
-  EXPECT_EQ(shape_of(experts + "gate_up_proj"),
-            (std::vector<std::int64_t>{256, 4096, 7168}));
-  EXPECT_EQ(shape_of(experts + "gate_up_proj_scale_inv"),
-            (std::vector<std::int64_t>{256, 32, 56}));
-  EXPECT_EQ(shape_of(experts + "down_proj"),
-            (std::vector<std::int64_t>{256, 7168, 2048}));
-  EXPECT_EQ(shape_of(experts + "down_proj_scale_inv"),
-            (std::vector<std::int64_t>{256, 56, 16}));
+  EXPECT_EQ(shape_of(experts + "gate_up_proj"), (std::vector<std::int64_t>{256, 4096, 7168}));
+  EXPECT_EQ(shape_of(experts + "gate_up_proj_scale_inv"), (std::vector<std::int64_t>{256, 32, 56}));
+  EXPECT_EQ(shape_of(experts + "down_proj"), (std::vector<std::int64_t>{256, 7168, 2048}));
+  EXPECT_EQ(shape_of(experts + "down_proj_scale_inv"), (std::vector<std::int64_t>{256, 56, 16}));
   const std::vector<std::string> names = NamesOf(*parameters);
-  EXPECT_THAT(names,
-              Contains("model.layers.3.mlp.shared_experts.up_proj.weight"));
+  EXPECT_THAT(names, Contains("model.layers.3.mlp.shared_experts.up_proj.weight"));
   EXPECT_THAT(names, Not(Contains(experts + "0.gate_proj.weight")));
   // Layer 4 is the one of multi-token prediction here.
   EXPECT_THAT(names, Not(Contains("model.layers.4.enorm.weight")));
@@ -77,10 +67,9 @@ TEST(HuggingfaceParameters, RoutersThatMemoryHoldsWiderAreRefused) {
   ASSERT_TRUE(tensors);
   const auto parameters = MemoryParameters(*tensors);
   ASSERT_FALSE(parameters);
-  EXPECT_THAT(ToString(parameters.error()),
-              HasSubstr("model.layers.3.mlp.gate.weight is BF16, but "
-                        "transformers 5 holds it as "
-                        "F32"));
+  EXPECT_THAT(ToString(parameters.error()), HasSubstr("model.layers.3.mlp.gate.weight is BF16, but "
+                                                      "transformers 5 holds it as "
+                                                      "F32"));
 }
 
 // 96 gate rows end inside a block of 128.
@@ -113,5 +102,5 @@ TEST(HuggingfaceParameters, NamesAreOneOfTwo) {
               HasSubstr("unknown names 'v5'; known are 'published', 'memory'"));
 }
 
-} // namespace
-} // namespace reshard
+}  // namespace
+}  // namespace reshard
