@@ -1,9 +1,9 @@
 #include "compiler/baselines/broadcast_builder.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
+#include "compiler/baselines/collective_rings.h"
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
@@ -16,7 +16,8 @@ std::int64_t BucketsOf(std::int64_t bytes) { return CeilDivide(bytes, kBucketByt
 }  // namespace
 
 BroadcastBuilder::BroadcastBuilder(const Plan& plan, const WrittenSide& source)
-    : source_(source),
+    : plan_(plan),
+      source_(source),
       stages_(static_cast<std::size_t>(source.stages)),
       needed_(plan.job.ranks.size()) {
   for (std::size_t rank = 0; rank < plan.job.ranks.size(); ++rank) {
@@ -41,13 +42,18 @@ void BroadcastBuilder::Add(const PlacedTensors& placed) {
   const Shard whole{{WholeBox(placed.shape)}, {}};
   if (whole.Elements() == 0) return;
   Stage& stage = StageOf(placed.sources.front().ranks.front());
-  Contributions& gather = stage.gathers[placed.pattern];
+  Gather& gather = stage.gathers[placed.pattern];
+  bool lacks = false;
   for (const ShardPiece& piece : PiecesOf(placed, whole, stage.root)) {
     const std::vector<RankIndex>& replicas = placed.sources[piece.source].ranks;
     const bool root = std::ranges::binary_search(replicas, stage.root);
-    gather[root ? stage.root : replicas.front()] += piece.Elements() * scale;
+    lacks = lacks || !root;
+    Contribution& brought = gather.brought[root ? stage.root : replicas.front()];
+    brought.bytes += piece.Elements() * scale;
+    brought.tensors += placed.count();
     stage.bytes += piece.Elements() * scale;
   }
+  if (lacks) gather.lacking += placed.count();
   const auto number = static_cast<std::size_t>(&stage - stages_.data());
   for (const Shard& destination : placed.destinations) {
     for (const RankIndex rank : destination.ranks) {
@@ -67,40 +73,92 @@ void BroadcastBuilder::AppendTo(TrafficStream& stream, StagingMeter& staging) co
 }
 
 void BroadcastBuilder::AppendGather(const Stage& stage, TrafficStream& stream,
-                                    StagingMeter& staging) {
-  PhaseBuilder builder;
+                                    StagingMeter& staging) const {
+  std::map<std::pair<RankIndex, RankIndex>, std::int64_t> links;
+  std::int64_t collectives = 0;
   const std::int64_t buckets = BucketsOf(stage.bytes);
   for (const auto& [pattern, gather] : stage.gathers) {
-    Contributions ring = gather;
-    ring.try_emplace(stage.root, 0);
+    std::map<RankIndex, Contribution> brought = gather.brought;
+    brought.try_emplace(stage.root);
+    std::vector<RankIndex> ranks;
     std::int64_t total = 0;
-    for (const auto& [rank, bytes] : ring) total += bytes;
-    for (auto at = ring.begin(); at != ring.end(); ++at) {
-      const auto next = std::next(at) == ring.end() ? ring.begin() : std::next(at);
-      builder.AddFlow(at->first, next->first, CeilDivide(total - next->second, buckets), 1);
-    }
-    for (const auto& [rank, bytes] : ring) {
+    std::int64_t most = 0;
+    for (const auto& [rank, contribution] : brought) {
+      ranks.push_back(rank);
+      total += contribution.bytes;
+      most = std::max(most, contribution.tensors);
       staging.AtLeast(rank, std::min(kBucketBytes, stage.bytes));
     }
+    if (ranks.size() < 2) continue;
+    collectives += IsExpert(pattern) ? most : gather.lacking;
+    const std::vector<std::vector<RankIndex>> rings = CollectiveRings(plan_.job, ranks);
+    for (std::size_t ring = 0; ring < rings.size(); ++ring) {
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const RankIndex next = rings[ring][(i + 1) % ranks.size()];
+        links[{rings[ring][i], next}] +=
+            RingBytes(CeilDivide(total - brought[next].bytes, buckets), ring, rings.size());
+      }
+    }
   }
-  TrafficPhase phase;
+  if (collectives == 0) return;
+  TrafficPhase& turns = stream.phases.emplace_back();
+  turns.launches = collectives;
+  turns.host_synchronizations = collectives;
+  PhaseBuilder builder;
+  for (const auto& [ends, bytes] : links) builder.AddFlow(ends.first, ends.second, bytes, 1);
+  TrafficPhase& phase = stream.phases.emplace_back();
+  phase.launches = 0;
   phase.repeats = buckets;
   builder.MoveInto(phase);
-  if (!phase.flows.empty()) stream.phases.push_back(std::move(phase));
+}
+
+std::vector<RankIndex> BroadcastBuilder::WaysOut(RankIndex root) const {
+  const std::int32_t domain = plan_.job.ranks[static_cast<std::size_t>(root)].domain;
+  std::vector<RankIndex> ranks;
+  for (std::size_t rank = 0; rank < plan_.job.ranks.size(); ++rank) {
+    const Rank& record = plan_.job.ranks[rank];
+    const auto index = static_cast<RankIndex>(rank);
+    if (record.domain != domain || index == root) continue;
+    if (record.destination_layout != kNoLayout) return {root};
+    ranks.push_back(index);
+  }
+  const auto after = std::ranges::upper_bound(ranks, root);
+  std::ranges::rotate(ranks, after);
+  ranks.insert(ranks.begin(), root);
+  return ranks;
 }
 
 void BroadcastBuilder::AppendBroadcast(std::size_t number, TrafficStream& stream,
                                        StagingMeter& staging) const {
   const Stage& stage = stages_[number];
   const std::int64_t buckets = BucketsOf(stage.bytes);
+  std::vector<RankIndex> ranks = destinations_;
+  std::erase(ranks, stage.root);
+  const std::vector<std::vector<RankIndex>> rings = CollectiveRings(plan_.job, ranks);
+  const std::vector<RankIndex> ways_out = WaysOut(stage.root);
+  struct Link {
+    std::int64_t bytes = 0;
+    std::int32_t hop = 0;  // in the first ring that has it
+  };
+  std::map<std::pair<RankIndex, RankIndex>, Link> links;
+  for (std::size_t ring = 0; ring < rings.size(); ++ring) {
+    RankIndex last = stage.root;
+    std::int32_t hop = 0;
+    const auto pass_on = [&](RankIndex to) {
+      if (to == last) return;
+      Link& link = links.try_emplace({last, to}, Link{0, hop}).first->second;
+      link.bytes += RingBytes(CeilDivide(stage.bytes, buckets), ring, rings.size());
+      last = to;
+      ++hop;
+    };
+    pass_on(ways_out[ring % ways_out.size()]);
+    for (const RankIndex rank : rings[ring]) pass_on(rank);
+  }
   PhaseBuilder builder;
-  RankIndex last = stage.root;
-  std::int32_t hop = 0;
+  for (const auto& [ends, link] : links) {
+    builder.AddFlow(ends.first, ends.second, link.bytes, 1, link.hop);
+  }
   for (const RankIndex rank : destinations_) {
-    if (rank != stage.root) {
-      builder.AddFlow(last, rank, CeilDivide(stage.bytes, buckets), 1, hop++);
-      last = rank;
-    }
     const std::vector<std::int64_t>& needed = needed_[static_cast<std::size_t>(rank)];
     if (needed.empty()) continue;
     builder.AddUnpack(rank, CeilDivide(needed[number], buckets));

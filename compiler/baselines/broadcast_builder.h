@@ -1,10 +1,15 @@
 // Whole tensors gathered to a root and broadcast from there to all ranks of the destination, in
 // buckets of at most 1 GiB with a host synchronisation after each.
 //
-// The all-gather of a bucket is a ring over the first replica of every shard and the root: the link
-// into a rank carries all that this rank does not itself bring. The broadcast is NCCL's ring cut
-// open at the root: a pipelined chain over the destination's ranks in their order. Buckets are
-// equal ones, each a gather and a broadcast; the two of all buckets are repeated phases.
+// The all-gather of a bucket goes in rings over the first replica of every shard and the root: the
+// link into a rank carries all that this rank does not itself bring. The broadcast goes in the same
+// rings cut open at the root: pipelined chains over the destination's ranks. Rings are as many as a
+// domain has ranks (collective_rings.h); on their way out of the root's domain they pass its other
+// source ranks, which are of the communicator, too. Buckets are equal ones, each a gather and a
+// broadcast; the two of all buckets are repeated phases.
+//
+// Every collective of a gather is a turn of the host: one a tensor that the root lacks a part of,
+// but that ranks which bring different experts bring one each to the same collective.
 #pragma once
 
 #include <cstddef>
@@ -30,18 +35,29 @@ class BroadcastBuilder {
   void AppendTo(TrafficStream& stream, StagingMeter& staging) const;
 
  private:
-  // One gather: what each rank brings to it of the tensors of one name pattern.
-  using Contributions = std::map<RankIndex, std::int64_t>;
+  // What a rank brings to the gather of the tensors of one name pattern.
+  struct Contribution {
+    std::int64_t bytes = 0;
+    std::int64_t tensors = 0;
+  };
+  struct Gather {
+    std::map<RankIndex, Contribution> brought;
+    std::int64_t lacking = 0;  // tensors of which the root lacks a part
+  };
   struct Stage {
     RankIndex root = kNoRank;
     std::int64_t bytes = 0;  // of its tensors, each once
-    std::map<std::string, Contributions> gathers;
+    std::map<std::string, Gather> gathers;
   };
 
   Stage& StageOf(RankIndex rank);
-  static void AppendGather(const Stage& stage, TrafficStream& stream, StagingMeter& staging);
+  void AppendGather(const Stage& stage, TrafficStream& stream, StagingMeter& staging) const;
   void AppendBroadcast(std::size_t number, TrafficStream& stream, StagingMeter& staging) const;
+  // The source ranks that share the root's domain, from the root on, cyclically; the root alone
+  // where the domain has ranks of the destination.
+  std::vector<RankIndex> WaysOut(RankIndex root) const;
 
+  const Plan& plan_;
   const WrittenSide& source_;
   std::vector<Stage> stages_;
   std::vector<RankIndex> destinations_;

@@ -4,8 +4,9 @@
 // Per tensor, a shard of the source with Rs replicas serves the Rd replicas of a shard of the
 // destination like this: where Rs < Rd, replica i the replicas of part i of Rd split into Rs parts;
 // else the first replica of part r of Rs split into Rd parts serves replica r. One name pattern
-// after another, with a host synchronisation between; within it all pieces are one NCCL group. It
-// expresses any layout.
+// after another, with a host synchronisation between and a turn of the host for each tensor,
+// experts stacked, of the source stage that has most of them: stages go at a time. The bytes of a
+// pattern are one NCCL group. It expresses any layout.
 #pragma once
 
 #include "compiler/planner.h"

@@ -79,9 +79,10 @@ struct M2nTensor {
 
 // Phases of a pattern in the making, summed over its tensors.
 struct M2nPattern {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> tensors;  // per communicator
-  PhaseBuilder injection;
-  std::vector<PhaseBuilder> hops;
+  // Per communicator: source stage and destination stage.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> tensors;
+  PhaseBuilder ring;      // the injection is hop 0
+  std::int32_t hops = 0;  // of the longest ring
   PhaseBuilder stores;
 };
 
@@ -96,6 +97,18 @@ void SpreadPhase(std::int64_t repeats, TrafficPhase& phase) {
     copy.packed_bytes = CeilDivide(copy.packed_bytes, repeats);
     copy.unpacked_bytes = CeilDivide(copy.unpacked_bytes, repeats);
   }
+}
+
+// What a hop of a ring waits for: see the header.
+std::int64_t ChunkOf(const TrafficPhase& phase, std::int64_t hops, std::int64_t communicators) {
+  if (hops < 2) return 0;
+  std::int64_t most = 0;
+  for (const TrafficFlow& flow : phase.flows) {
+    if (flow.hop > 0) most = std::max(most, flow.bytes);
+  }
+  const std::int64_t of_one = CeilDivide(most, communicators);
+  return std::max<std::int64_t>(
+      1, of_one * std::max<std::int64_t>(0, hops - communicators) / (hops - 1));
 }
 
 class M2nTraffic {
@@ -215,7 +228,7 @@ class M2nTraffic {
       const std::int64_t bytes = piece.Elements() * tensor.placed.element_bytes * stacks;
       RankIndex last =
           tensor.placed.sources[piece.source].ranks[static_cast<std::size_t>(ring.source_replica)];
-      std::size_t hop = 0;  // 0: the injection
+      std::int32_t hop = 0;
       for (const std::int64_t domain : ring.domains) {
         const std::vector<RankIndex>& replicas =
             tensor.destinations[destination][static_cast<std::size_t>(domain)];
@@ -223,10 +236,8 @@ class M2nTraffic {
         const RankIndex leader = replicas[static_cast<std::size_t>(
             PartOf(static_cast<std::int64_t>(position), static_cast<std::int64_t>(pieces.size()),
                    static_cast<std::int64_t>(replicas.size())))];
-        if (hop == 0) pattern.injection.AddPack(last, bytes);
-        if (hop > pattern.hops.size()) pattern.hops.emplace_back();
-        PhaseBuilder& phase = hop == 0 ? pattern.injection : pattern.hops[hop - 1];
-        phase.AddFlow(last, leader, bytes, stacks);
+        if (hop == 0) pattern.ring.AddPack(last, bytes);
+        pattern.ring.AddFlow(last, leader, bytes, stacks, hop);
         for (const RankIndex rank : replicas) {
           pattern.stores.AddFlow(leader, rank, bytes, stacks);
           pattern.stores.AddUnpack(rank, bytes);
@@ -234,6 +245,7 @@ class M2nTraffic {
         last = leader;
         ++hop;
       }
+      pattern.hops = std::max(pattern.hops, hop);
     }
   }
 
@@ -242,17 +254,19 @@ class M2nTraffic {
     for (const auto& [communicator, tensors] : pattern.tensors) {
       repeats = std::max(repeats, tensors);
     }
-    const auto add = [&](PhaseBuilder& builder, bool first) {
-      TrafficPhase& phase = stream.phases.emplace_back();
-      phase.launches = first ? 1 : 0;
-      phase.barriers = first ? 2 : 0;
-      builder.MoveInto(phase);
-      SpreadPhase(repeats, phase);
-      staging.AddPhase(phase);
-    };
-    add(pattern.injection, /*first=*/true);
-    for (PhaseBuilder& hop : pattern.hops) add(hop, /*first=*/false);
-    add(pattern.stores, /*first=*/false);
+    TrafficPhase& ring = stream.phases.emplace_back();
+    ring.host_synchronizations = 1;
+    ring.barriers = 2;
+    pattern.ring.MoveInto(ring);
+    SpreadPhase(repeats, ring);
+    ring.chunk_bytes =
+        ChunkOf(ring, pattern.hops, static_cast<std::int64_t>(pattern.tensors.size()));
+    staging.AddPhase(ring);
+    TrafficPhase& stores = stream.phases.emplace_back();
+    stores.launches = 0;
+    pattern.stores.MoveInto(stores);
+    SpreadPhase(repeats, stores);
+    staging.AddPhase(stores);
     TrafficPhase& synchronization = stream.phases.emplace_back();
     synchronization.launches = 0;
     synchronization.host_synchronizations = 1;

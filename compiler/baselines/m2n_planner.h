@@ -14,11 +14,17 @@
 //   shards, split over the replicas there, falls to: the leader. It stores to the other replicas on
 //   its domain and forwards to the leader of the next.
 //
-// Per tensor: a launch, two barriers, pack, all injections, the ring hop by hop, stores, unpack,
-// each after the one before it. Name patterns follow each other with a host synchronisation
-// between, which is why the communicators, parallel inside a pattern, are one stream here: the
-// phases of a pattern repeat for each tensor of the communicator that has most, and the bytes of
-// all communicators are spread evenly over the repeats.
+// Per tensor: a turn of the host, a launch, two barriers, pack, all injections, the ring hop by
+// hop, stores, unpack, each after the one before it. Name patterns follow each other with a host
+// synchronisation between, which is why the communicators, parallel inside a pattern, are one
+// stream here: the phases of a pattern repeat for each tensor of the communicator that has most,
+// and the bytes of all communicators are spread evenly over the repeats.
+//
+// A ring of h hops (the injection is one) passes a communicator's tensor on whole, and it begins
+// the next one after that; but the c communicators are at different hops at a time. A round in
+// which each passes on one tensor takes max(c, h) times as long as one hop of one of them: c jobs
+// that go round h machines. The bytes of all take c of these, so what the pipeline waits for is h -
+// c of them, shared out among its h - 1 fillings.
 //
 // Scales of dense weights ("*_scale_inv") go whole to every destination rank. It cannot express,
 // and omits, tensors of more or less than 1 to 3 dims, cut along several dims of a side or

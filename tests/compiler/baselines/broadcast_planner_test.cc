@@ -21,13 +21,59 @@ TEST(BroadcastPlannerTest, GathersToTheRootThenBroadcastsWhole) {
   const Plan plan = MakeBaselinePlan("broadcast", builder.On(cluster), cluster);
   ASSERT_EQ(plan.traffic->streams.size(), 1U);
   const std::vector<TrafficPhase>& phases = plan.traffic->streams[0].phases;
-  ASSERT_EQ(phases.size(), 2U);
-  EXPECT_THAT(phases[0].flows,
-              ElementsAre(TrafficFlow{0, 1, 64, 1, 0}, TrafficFlow{1, 0, 64, 1, 0}));
+  ASSERT_EQ(phases.size(), 3U);
+  EXPECT_EQ(phases[0].host_synchronizations, 1);  // one tensor, one collective
+  EXPECT_EQ(phases[0].launches, 1);
+  EXPECT_TRUE(phases[0].flows.empty());
   EXPECT_THAT(phases[1].flows,
-              ElementsAre(TrafficFlow{0, 2, 128, 1, 0}, TrafficFlow{2, 3, 128, 1, 1}));
-  EXPECT_THAT(phases[1].copies, ElementsAre(TrafficCopy{2, 0, 64}, TrafficCopy{3, 0, 64}));
-  EXPECT_EQ(phases[1].host_synchronizations, 1);
+              ElementsAre(TrafficFlow{0, 1, 64, 1, 0}, TrafficFlow{1, 0, 64, 1, 0}));
+  EXPECT_EQ(phases[1].launches, 0);
+  // Two rings of half the bytes, 0 2 3 and 0 3 2: sources that share the domain with an engine are
+  // no way out.
+  EXPECT_THAT(phases[2].flows,
+              ElementsAre(TrafficFlow{0, 2, 64, 1, 0}, TrafficFlow{0, 3, 64, 1, 0},
+                          TrafficFlow{2, 3, 64, 1, 1}, TrafficFlow{3, 2, 64, 1, 1}));
+  EXPECT_THAT(phases[2].copies, ElementsAre(TrafficCopy{2, 0, 64}, TrafficCopy{3, 0, 64}));
+  EXPECT_EQ(phases[2].host_synchronizations, 1);
+}
+
+TEST(BroadcastPlannerTest, RingsLeaveTheRootsDomainByAllItsNics) {
+  // Three rings of 96 / 3 bytes: by the root 0 itself, by 1 and by 2; each enters the engines'
+  // domain at another of them.
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kF32, {6, 4});
+  for (int i = 0; i < 3; ++i) builder.AddSource({Rows("w", 0, 6, 4)});
+  for (int i = 0; i < 3; ++i) builder.AddDestination({Rows("w", 0, 6, 4)});
+  const Cluster cluster = UniformCluster(2, 3, 400, 50);
+  const Plan plan = MakeBaselinePlan("broadcast", builder.On(cluster), cluster);
+  ASSERT_EQ(plan.traffic->streams[0].phases.size(), 1U);
+  EXPECT_THAT(plan.traffic->streams[0].phases[0].flows,
+              ElementsAre(TrafficFlow{0, 1, 32, 1, 0}, TrafficFlow{0, 2, 32, 1, 0},
+                          TrafficFlow{0, 3, 32, 1, 0}, TrafficFlow{1, 4, 32, 1, 1},
+                          TrafficFlow{2, 5, 32, 1, 1},
+                          // 3 4 5, 4 5 3, 5 3 4: every neighbour in two of the three rings.
+                          TrafficFlow{3, 4, 64, 1, 1}, TrafficFlow{4, 5, 64, 1, 2},
+                          TrafficFlow{5, 3, 64, 1, 3}));
+}
+
+TEST(BroadcastPlannerTest, ExpertsOfDifferentRanksShareACollective) {
+  // Two experts on each of two ranks: two collectives, of one expert of each rank.
+  JobRecordsBuilder builder;
+  std::vector<std::vector<TestBox>> held(2);
+  std::vector<TestBox> needed;
+  for (int expert = 0; expert < 4; ++expert) {
+    const std::string name = "a.experts." + std::to_string(expert) + ".w";
+    builder.AddTensor(name, DType::kF32, {8, 4});
+    held[static_cast<std::size_t>(expert / 2)].push_back(Rows(name, 0, 8, 4));
+    needed.push_back(Rows(name, 0, 8, 4));
+  }
+  for (const auto& boxes : held) builder.AddSource(boxes);
+  builder.AddDestination(needed);
+  const Cluster cluster = UniformCluster(1, 3, 400, 50);
+  const Plan plan = MakeBaselinePlan("broadcast", builder.On(cluster), cluster);
+  ASSERT_EQ(plan.traffic->streams[0].phases.size(), 3U);
+  EXPECT_EQ(plan.traffic->streams[0].phases[0].host_synchronizations, 2);
+  EXPECT_EQ(plan.traffic->streams[0].phases[0].launches, 2);
 }
 
 TEST(BroadcastPlannerTest, ARootThatHoldsAllGathersNothing) {

@@ -68,7 +68,29 @@ TEST(DirectPlannerTest, NamePatternsFollowEachOtherAndEqualTensorsAddUp) {
   ASSERT_EQ(plan.traffic->streams[0].phases.size(), 2U);
   EXPECT_THAT(plan.traffic->streams[0].phases[0].flows, ElementsAre(TrafficFlow{0, 1, 256, 2, 0}));
   EXPECT_THAT(plan.traffic->streams[0].phases[1].flows, ElementsAre(TrafficFlow{0, 1, 128, 1, 0}));
-  EXPECT_EQ(plan.traffic->streams[0].phases[0].host_synchronizations, 1);
+  // A turn for each tensor and one between the patterns.
+  EXPECT_EQ(plan.traffic->streams[0].phases[0].host_synchronizations, 3);
+  EXPECT_EQ(plan.traffic->streams[0].phases[1].host_synchronizations, 2);
+}
+
+TEST(DirectPlannerTest, StagesTakeTheirTurnsAtATime) {
+  // Three layers on stage 0, one on stage 1: three turns and the one between patterns.
+  JobRecordsBuilder builder;
+  std::vector<TestBox> all;
+  for (int layer = 0; layer < 4; ++layer) {
+    const std::string name = "layers." + std::to_string(layer) + ".a";
+    builder.AddTensor(name, DType::kF32, {8, 4});
+    all.push_back(Rows(name, 0, 8, 4));
+  }
+  builder.AddSource({all.begin(), all.begin() + 3});
+  builder.AddSource({all.back()});
+  builder.AddDestination(all);
+  const Cluster cluster = UniformCluster(1, 3, 400, 50);
+  const Plan plan =
+      MakeBaselinePlan("direct", builder.On(cluster), cluster,
+                       R"({"source": {"gpus": "0-1", "layout": {"megatron": {"pipeline": 2}}}})");
+  ASSERT_EQ(plan.traffic->streams[0].phases.size(), 1U);
+  EXPECT_EQ(plan.traffic->streams[0].phases[0].host_synchronizations, 4);
 }
 
 TEST(DirectPlannerTest, ARankThatServesItselfCopies) {

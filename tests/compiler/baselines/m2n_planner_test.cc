@@ -42,30 +42,52 @@ std::map<RankIndex, std::int64_t> BytesBy(const TrafficPhase& phase, RankIndex T
 
 constexpr std::int64_t kPiece = std::int64_t{16} * 256 * 7168 * 2;  // 58.72 MB
 
+// Of one hop of the phase's ring.
+std::vector<TrafficFlow> FlowsOfHop(const TrafficPhase& phase, std::int32_t hop) {
+  std::vector<TrafficFlow> flows;
+  for (const TrafficFlow& flow : phase.flows) {
+    if (flow.hop == hop) flows.push_back(flow);
+  }
+  return flows;
+}
+
+std::map<RankIndex, std::int64_t> BytesBy(const std::vector<TrafficFlow>& flows,
+                                          RankIndex TrafficFlow::*end) {
+  std::map<RankIndex, std::int64_t> bytes;
+  for (const TrafficFlow& flow : flows) bytes[flow.*end] += flow.bytes;
+  return bytes;
+}
+
 TEST(M2nPlannerTest, OneReplicaInjectsOnceAndALeaderOfEachShardPassesOn) {
   const Plan plan = PlanExperts(1);
   ASSERT_EQ(plan.traffic->streams.size(), 1U);
   const std::vector<TrafficPhase>& phases = plan.traffic->streams[0].phases;
-  ASSERT_EQ(phases.size(), 4U);  // injection, one hop, stores, synchronisation
-  EXPECT_THAT(phases[0].flows, AllOf(SizeIs(16 * 8), Each(Field(&TrafficFlow::bytes, kPiece))));
-  EXPECT_THAT(BytesBy(phases[0], &TrafficFlow::from),
+  ASSERT_EQ(phases.size(), 3U);  // injection and one hop, stores, synchronisation
+  const std::vector<TrafficFlow> injection = FlowsOfHop(phases[0], 0);
+  const std::vector<TrafficFlow> hop = FlowsOfHop(phases[0], 1);
+  EXPECT_EQ(injection.size() + hop.size(), phases[0].flows.size());
+  EXPECT_THAT(injection, AllOf(SizeIs(16 * 8), Each(Field(&TrafficFlow::bytes, kPiece))));
+  EXPECT_THAT(BytesBy(injection, &TrafficFlow::from),
               AllOf(SizeIs(16), Each(Pair(testing::_, 8 * kPiece))));
-  EXPECT_THAT(BytesBy(phases[0], &TrafficFlow::to),
+  EXPECT_THAT(BytesBy(injection, &TrafficFlow::to),
               AllOf(SizeIs(64), Each(Pair(testing::_, 2 * kPiece))));
-  EXPECT_THAT(phases[1].flows, AllOf(SizeIs(64), Each(Field(&TrafficFlow::bytes, 2 * kPiece))));
-  for (const TrafficFlow& flow : phases[1].flows) EXPECT_EQ(flow.to, flow.from + 64);
+  EXPECT_THAT(hop, AllOf(SizeIs(64), Each(Field(&TrafficFlow::bytes, 2 * kPiece))));
+  for (const TrafficFlow& flow : hop) EXPECT_EQ(flow.to, flow.from + 64);
+  // One communicator: the second hop waits for all that a leader passes on.
+  EXPECT_EQ(phases[0].chunk_bytes, 2 * kPiece);
   // Each of the 128 leaders stores to 7 followers.
-  EXPECT_THAT(phases[2].flows,
+  EXPECT_THAT(phases[1].flows,
               AllOf(SizeIs(128 * 7), Each(Field(&TrafficFlow::bytes, 2 * kPiece))));
-  EXPECT_THAT(BytesBy(phases[2], &TrafficFlow::from),
+  EXPECT_THAT(BytesBy(phases[1], &TrafficFlow::from),
               AllOf(SizeIs(128), Each(Pair(testing::_, 14 * kPiece))));
-  EXPECT_TRUE(phases[3].flows.empty());
+  EXPECT_TRUE(phases[2].flows.empty());
 }
 
 TEST(M2nPlannerTest, AReplicaForEachDomainNeedsNoRing) {
   const Plan plan = PlanExperts(2);
   const std::vector<TrafficPhase>& phases = plan.traffic->streams[0].phases;
   ASSERT_EQ(phases.size(), 3U);
+  EXPECT_EQ(phases[0].chunk_bytes, 0);
   EXPECT_THAT(BytesBy(phases[0], &TrafficFlow::from),
               AllOf(SizeIs(32), Each(Pair(testing::_, 8 * kPiece))));
   EXPECT_THAT(BytesBy(phases[0], &TrafficFlow::to),
@@ -85,13 +107,47 @@ TEST(M2nPlannerTest, AHeadWithoutTheShardIsPassedOver) {
   const Cluster cluster = MakeTestCluster(domains);
   const Plan plan = MakeBaselinePlan("m2n", builder.On(cluster), cluster);
   const std::vector<TrafficPhase>& phases = plan.traffic->streams[0].phases;
-  ASSERT_EQ(phases.size(), 1U + 12U + 1U + 1U);
-  EXPECT_THAT(BytesBy(phases[0], &TrafficFlow::from), ElementsAre(Pair(0, 256)));
-  for (std::size_t hop = 1; hop <= 12; ++hop) {
-    ASSERT_THAT(phases[hop].flows, SizeIs(16));
-    for (const TrafficFlow& flow : phases[hop].flows) EXPECT_EQ(flow.to, flow.from + 16);
+  ASSERT_EQ(phases.size(), 3U);
+  EXPECT_THAT(BytesBy(FlowsOfHop(phases[0], 0), &TrafficFlow::from), ElementsAre(Pair(0, 256)));
+  for (std::int32_t hop = 1; hop <= 12; ++hop) {
+    const std::vector<TrafficFlow> flows = FlowsOfHop(phases[0], hop);
+    ASSERT_THAT(flows, SizeIs(16));
+    for (const TrafficFlow& flow : flows) EXPECT_EQ(flow.to, flow.from + 16);
   }
-  EXPECT_THAT(phases[13].flows, SizeIs(0));  // one replica to a domain: no followers
+  EXPECT_THAT(FlowsOfHop(phases[0], 13), SizeIs(0));
+  EXPECT_THAT(phases[1].flows, SizeIs(0));  // one replica to a domain: no followers
+}
+
+// Layers of 8 x 4 F32, one to each of `stages` trainers in a row, to an engine on each of `engines`
+// domains.
+Plan PlanStages(int stages, int engines) {
+  JobRecordsBuilder builder;
+  std::vector<std::vector<TestBox>> held;
+  std::vector<TestBox> needed;
+  for (int stage = 0; stage < stages; ++stage) {
+    const std::string name = "l." + std::to_string(stage) + ".w";
+    builder.AddTensor(name, DType::kF32, {8, 4});
+    held.push_back({Rows(name, 0, 8, 4)});
+    needed.push_back(Rows(name, 0, 8, 4));
+  }
+  for (const auto& boxes : held) builder.AddSource(boxes);
+  for (int engine = 0; engine < engines; ++engine) builder.AddDestination(needed);
+  const Cluster cluster = UniformCluster(stages + engines, 1, 0, 50);
+  const std::string last = std::to_string(stages - 1);
+  return MakeBaselinePlan("m2n", builder.On(cluster), cluster,
+                          R"({"source": {"gpus": "0-)" + last +
+                              R"(", "layout": {"megatron": {"pipeline": )" +
+                              std::to_string(stages) + "}}}}");
+}
+
+TEST(M2nPlannerTest, CommunicatorsAreAtDifferentHopsOfARing) {
+  // Ring of 4 hops (the injection and 3 more). One communicator: each of 3 fillings is a whole
+  // tensor of 128 bytes. Two: what waits is 4 - 2 = 2 tensors, over 3 fillings. Four or more keep
+  // every hop busy.
+  EXPECT_EQ(PlanStages(1, 4).traffic->streams[0].phases[0].chunk_bytes, 128);
+  EXPECT_EQ(PlanStages(2, 4).traffic->streams[0].phases[0].chunk_bytes, 128 * 2 / 3);
+  EXPECT_EQ(PlanStages(4, 4).traffic->streams[0].phases[0].chunk_bytes, 1);
+  EXPECT_EQ(PlanStages(5, 4).traffic->streams[0].phases[0].chunk_bytes, 1);
 }
 
 TEST(M2nPlannerTest, PatternsFollowEachOtherAndTensorsOfOneRepeat) {
@@ -112,12 +168,14 @@ TEST(M2nPlannerTest, PatternsFollowEachOtherAndTensorsOfOneRepeat) {
   ASSERT_EQ(phases.size(), 6U);
   EXPECT_EQ(phases[0].repeats, 2);
   EXPECT_EQ(phases[0].launches, 1);
+  EXPECT_EQ(phases[0].host_synchronizations, 1);
   EXPECT_EQ(phases[0].barriers, 2);
   EXPECT_THAT(phases[0].flows,
               ElementsAre(TrafficFlow{0, 2, 128, 1, 0}, TrafficFlow{1, 2, 64, 1, 0}));
   EXPECT_THAT(phases[0].copies, ElementsAre(TrafficCopy{0, 128, 0}, TrafficCopy{1, 64, 0}));
   EXPECT_EQ(phases[1].repeats, 2);
   EXPECT_EQ(phases[1].launches, 0);
+  EXPECT_EQ(phases[1].host_synchronizations, 0);
   EXPECT_THAT(phases[1].copies, ElementsAre(TrafficCopy{2, 0, 192}));
   EXPECT_EQ(phases[2].host_synchronizations, 1);
   EXPECT_EQ(phases[3].repeats, 1);

@@ -110,10 +110,12 @@ TEST(NemoPlannerTest, TheRestIsBroadcastFromRankZeroAfterwards) {
   const Plan plan =
       MakeBaselinePlan("nemo", builder.On(cluster), cluster,
                        R"({"source": {"gpus": "0-1", "layout": {"megatron": {"pipeline": 2}}}})");
-  ASSERT_THAT(Phases(plan), SizeIs(3));
+  ASSERT_THAT(Phases(plan), SizeIs(4));
   EXPECT_THAT(Phases(plan)[0].flows, ElementsAre(TrafficFlow{0, 2, 128, 1, 0}));
-  EXPECT_THAT(Phases(plan)[1].flows, ElementsAre(TrafficFlow{1, 0, 128, 1, 0}));
-  EXPECT_THAT(Phases(plan)[2].flows, ElementsAre(TrafficFlow{0, 2, 256, 1, 0}));
+  EXPECT_EQ(Phases(plan)[0].host_synchronizations, 1);
+  EXPECT_EQ(Phases(plan)[1].host_synchronizations, 1);  // of the norm's collective
+  EXPECT_THAT(Phases(plan)[2].flows, ElementsAre(TrafficFlow{1, 0, 128, 1, 0}));
+  EXPECT_THAT(Phases(plan)[3].flows, ElementsAre(TrafficFlow{0, 2, 256, 1, 0}));
   EXPECT_THAT(plan.traffic->omissions, IsEmpty());
 }
 
