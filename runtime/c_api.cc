@@ -1,6 +1,4 @@
 // reshard.h, but for what needs NCCL.
-#include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "foundation/checked_arithmetic.h"
 #include "runtime/c_handles.h"
+#include "runtime/deadline.h"
 #include "runtime/host_backend.h"
 #include "runtime/reshard.h"
 #include "schedules/dtype.h"
@@ -23,7 +22,11 @@ std::string& LastError() {
 }
 
 const std::vector<Parameter>* ParametersOf(const reshard_plan* plan, int side) {
-  if (plan == nullptr || side < 0 || side > 1) return nullptr;
+  if (IsNull(plan)) return nullptr;
+  if (side < 0 || side > 1) {
+    static_cast<void>(KeepError(UsageError("a side is 0 or 1")));
+    return nullptr;
+  }
   return side == 0 ? &plan->part.source_parameters : &plan->part.destination_parameters;
 }
 
@@ -36,18 +39,25 @@ const Parameter* ParameterAt(const reshard_plan* plan, int side, int64_t index) 
   return &(*parameters)[static_cast<std::size_t>(index)];
 }
 
-Error UsageError(std::string reason) {
-  return {Fault::kUsage, "reshard.h", std::move(reason), "see the header"};
-}
-
 int Bind(reshard_engine* engine, std::vector<NamedBuffer> reshard_engine::*side, const char* name,
          void* data, int64_t bytes) {
-  if (engine == nullptr || name == nullptr) return KeepError(UsageError("a null was passed"));
+  if (engine == nullptr || name == nullptr) return KeepError(NullError());
   (engine->*side).push_back({name, static_cast<std::byte*>(data), bytes});
   return 0;
 }
 
 }  // namespace
+
+Error UsageError(std::string reason) {
+  return {Fault::kUsage, "reshard.h", std::move(reason), "see the header"};
+}
+
+Error NullError() { return UsageError("a null was passed"); }
+
+bool IsNull(const void* handle) {
+  if (handle == nullptr) static_cast<void>(KeepError(NullError()));
+  return handle == nullptr;
+}
 
 int KeepError(const Error& error) {
   LastError() = ToString(error);
@@ -65,7 +75,7 @@ extern "C" {
 const char* reshard_last_error(void) { return LastError().c_str(); }
 
 reshard_plan* reshard_plan_open(const char* path, int32_t rank) {
-  if (path == nullptr) return FailedHandle<reshard_plan>(UsageError("a null was passed"));
+  if (IsNull(path)) return nullptr;
   Result<RankPart> part = ReadRankPart(path, rank);
   if (!part) return FailedHandle<reshard_plan>(part.error());
   const Result<Certificate> certificate = ReadCertificate(path);
@@ -75,11 +85,17 @@ reshard_plan* reshard_plan_open(const char* path, int32_t rank) {
 
 void reshard_plan_free(reshard_plan* plan) { delete plan; }
 
-int32_t reshard_plan_rank_count(const reshard_plan* plan) { return plan->part.rank_count; }
+int32_t reshard_plan_rank_count(const reshard_plan* plan) {
+  return IsNull(plan) ? -1 : plan->part.rank_count;
+}
 
-const char* reshard_plan_digest(const reshard_plan* plan) { return plan->part.job_digest.c_str(); }
+const char* reshard_plan_digest(const reshard_plan* plan) {
+  return IsNull(plan) ? nullptr : plan->part.job_digest.c_str();
+}
 
-int64_t reshard_plan_staging_bytes(const reshard_plan* plan) { return plan->part.staging_bytes; }
+int64_t reshard_plan_staging_bytes(const reshard_plan* plan) {
+  return IsNull(plan) ? -1 : plan->part.staging_bytes;
+}
 
 int64_t reshard_plan_parameter_count(const reshard_plan* plan, int side) {
   const std::vector<Parameter>* parameters = ParametersOf(plan, side);
@@ -113,9 +129,7 @@ reshard_host* reshard_host_make(int32_t rank_count, int workers) {
 void reshard_host_free(reshard_host* host) { delete host; }
 
 reshard_engine* reshard_engine_on_host(const reshard_plan* plan, reshard_host* host) {
-  if (plan == nullptr || host == nullptr) {
-    return FailedHandle<reshard_engine>(UsageError("a null was passed"));
-  }
+  if (IsNull(plan) || IsNull(host)) return nullptr;
   Result<Engine> engine =
       Engine::Open(plan->part, MakeHostBackend(host->exchange, plan->part.rank));
   if (!engine) return FailedHandle<reshard_engine>(engine.error());
@@ -137,23 +151,23 @@ int reshard_engine_bind_destination(reshard_engine* engine, const char* name, vo
 }
 
 int reshard_engine_prepare(reshard_engine* engine) {
+  if (engine == nullptr) return KeepError(NullError());
   return KeepResult(engine->engine->Bind(engine->source, engine->destination));
 }
 
 int reshard_engine_replay(reshard_engine* engine, uint64_t version) {
+  if (engine == nullptr) return KeepError(NullError());
   return KeepResult(engine->engine->Replay(version));
 }
 
 int reshard_engine_wait(reshard_engine* engine, double seconds) {
-  // A day: steady_clock::now() plus it must fit 64 bits of nanoseconds.
-  constexpr double kLongest = 86400;
+  if (engine == nullptr) return KeepError(NullError());
   if (!(seconds >= 0)) return KeepError(UsageError("a deadline is no negative number"));
-  const auto deadline =
-      std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
-  return KeepResult(engine->engine->WaitFor(deadline));
+  return KeepResult(engine->engine->WaitFor(BoundedSeconds(seconds)));
 }
 
 int reshard_engine_state(const reshard_engine* engine) {
+  if (IsNull(engine)) return -1;
   switch (engine->engine->state().phase) {
     case EnginePhase::kIdle:
       return RESHARD_IDLE;
@@ -170,7 +184,7 @@ int reshard_engine_state(const reshard_engine* engine) {
 }
 
 uint64_t reshard_engine_version(const reshard_engine* engine) {
-  return engine->engine->state().version;
+  return IsNull(engine) ? 0 : engine->engine->state().version;
 }
 
 }  // extern "C"

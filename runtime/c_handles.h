@@ -37,6 +37,12 @@ struct reshard_engine {
 
 namespace reshard {
 
+// A call that reshard.h does not allow.
+Error UsageError(std::string reason);
+Error NullError();
+// Whether it is, and the error kept.
+bool IsNull(const void* handle);
+
 // Keeps the error for reshard_last_error; its fault as a number.
 int KeepError(const Error& error);
 int KeepResult(const Result<void>& result);

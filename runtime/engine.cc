@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/deadline.h"
 #include "runtime/lowering.h"
 #include "runtime/part_references.h"
 
@@ -98,6 +99,7 @@ Result<void> Engine::WaitFor(std::chrono::nanoseconds deadline) {
     return tl::unexpected(
         Error{Fault::kUsage, Place(), "no replay is running", "call Replay first"});
   }
+  deadline = BoundedWait(deadline);
   const Result<ReplayProgress> progress = backend_->WaitFor(deadline);
   if (!progress) return tl::unexpected(Fail(progress.error()));
   if (*progress == ReplayProgress::kDone) {

@@ -77,7 +77,7 @@ class Engine {
   // version. Until WaitFor has returned nobody may touch the bound memory.
   Result<void> Replay(std::uint64_t version);
 
-  // Waits until the replay has ended, at most until `deadline` from now. A fault of a peer, or the
+  // Waits until the replay has ended, at most until `deadline` from now (BoundedWait). A fault of a peer, or the
   // deadline, is an error that names the round and the peers waited for; it comes no later than one
   // second after the deadline, whatever the backend does, and the engine replays no more.
   Result<void> WaitFor(std::chrono::nanoseconds deadline);

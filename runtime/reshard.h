@@ -13,7 +13,9 @@
  * Functions that can fail return 0 for success, or null for a handle that was not made, and
  * otherwise what went wrong: 1 the input or the plan, 2 a call out of order, 3 a fault of the
  * library, 4 a run that failed; reshard_last_error() then says it in one line. Handles belong to
- * one thread at a time; those of different ranks are independent. Freeing null does nothing. */
+ * one thread at a time; those of different ranks are independent. Freeing null does nothing; any
+ * other function that is passed a null it needs fails, those that return numbers with -1 (the
+ * version: 0). Seconds beyond a year are a year. */
 #pragma once
 
 #include <stddef.h>

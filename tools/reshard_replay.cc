@@ -10,6 +10,7 @@
 
 #include "foundation/error.h"
 #include "runtime/available_memory.h"
+#include "runtime/deadline.h"
 #include "runtime/mpi/mpi_trial.h"
 #include "runtime/mpi/mpi_world.h"
 #include "runtime/trial_replay.h"
@@ -102,8 +103,7 @@ ReplayReport Replay(Trial& trial, const Arguments& arguments, Progress& progress
     progress.Begin(fmt::format("refit {}: filling parameters", refit));
     trial.Fill(refit);
     progress.Begin(fmt::format("refit {}: replaying", refit));
-    const Result<double> seconds =
-        trial.Replay(refit, std::chrono::seconds(*arguments.deadline_seconds));
+    const Result<double> seconds = trial.Replay(refit, BoundedSeconds(*arguments.deadline_seconds));
     if (!seconds) {
       report.rows.push_back({refit, 0, "failed"});
       report.failure = seconds.error();
@@ -202,8 +202,7 @@ Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
   const Result<void> fits = CheckMemory(MpiTrial::BytesNeeded(plan, world.rank()),
                                         fmt::format("rank {} needs", world.rank()), arguments.plan);
   if (!fits) return tl::unexpected(fits.error());
-  Result<MpiTrial> trial =
-      MpiTrial::Make(plan, world, std::chrono::seconds(*arguments.deadline_seconds));
+  Result<MpiTrial> trial = MpiTrial::Make(plan, world, BoundedSeconds(*arguments.deadline_seconds));
   if (!trial) return tl::unexpected(trial.error());
   return Replay(*trial, arguments, progress);
 }
@@ -211,7 +210,7 @@ Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
 // The report of every rank; whether this one is rank 0 goes to `speaks`.
 Result<ReplayReport> ReplayOnGpu(const Plan& plan, const Arguments& arguments, Progress& progress,
                                  bool& speaks) {
-  const std::chrono::seconds deadline(*arguments.deadline_seconds);
+  const std::chrono::nanoseconds deadline = BoundedSeconds(*arguments.deadline_seconds);
   progress.Begin("meeting the other ranks");
   Result<GpuTrial> trial = GpuTrial::Make(plan, deadline);
   if (!trial) return tl::unexpected(trial.error());

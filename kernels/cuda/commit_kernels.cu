@@ -35,8 +35,8 @@ __global__ void PublishKernel(const CommitState* state, HostMarks* marks) {
   StoreForHost(&marks->refit, state->own.refit);
 }
 
-__global__ void StageKernel(HostMarks* marks, std::uint64_t stage) {
-  StoreForHost(&marks->stage, stage);
+__global__ void GroupKernel(HostMarks* marks, std::uint64_t groups_ended) {
+  StoreForHost(&marks->groups_ended, groups_ended);
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ int LaunchCommitPublish(const CommitState* state, HostMarks* marks, CUstream_st*
   return Launch(PublishKernel, 1, 1, stream, state, marks);
 }
 
-int LaunchStageMark(HostMarks* marks, std::uint64_t stage, CUstream_st* stream) {
-  return Launch(StageKernel, 1, 1, stream, marks, stage);
+int LaunchGroupMark(HostMarks* marks, std::uint64_t groups_ended, CUstream_st* stream) {
+  return Launch(GroupKernel, 1, 1, stream, marks, groups_ended);
 }
 
 }  // namespace reshard

@@ -32,9 +32,9 @@ struct CommitState {
 
 // Host memory that the device writes and the host polls.
 struct HostMarks {
-  std::uint64_t stage = 0;  // NCCL groups of this refit that have ended
-  std::uint64_t refit = 0;  // the refit published last
-  std::uint64_t ok = 0;     // whether it was committed; valid once `refit` has been seen
+  std::uint64_t groups_ended = 0;  // NCCL groups of this refit that have ended
+  std::uint64_t refit = 0;         // the refit published last
+  std::uint64_t ok = 0;            // whether it was committed; valid once `refit` has been seen
 };
 
 // Counts the refit.
@@ -47,6 +47,7 @@ struct HostMarks {
 // `marks` is the device's address of the host's memory; `ok` is there before `refit` is.
 [[nodiscard]] int LaunchCommitPublish(const CommitState* state, HostMarks* marks,
                                       CUstream_st* stream);
-[[nodiscard]] int LaunchStageMark(HostMarks* marks, std::uint64_t stage, CUstream_st* stream);
+[[nodiscard]] int LaunchGroupMark(HostMarks* marks, std::uint64_t groups_ended,
+                                  CUstream_st* stream);
 
 }  // namespace reshard

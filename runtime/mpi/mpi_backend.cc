@@ -82,13 +82,13 @@ class MpiBackend final : public Backend {
   Result<void> Start(std::uint64_t version) override {
     version_ = version;
     progress_ = LaneProgress(lowered_.waits, static_cast<RoundIndex>(lowered_.rounds.size()));
-    stage_ = Stage::kRounds;
+    position_ = Position::kRounds;
     return {};
   }
 
   Result<ReplayProgress> WaitFor(std::chrono::nanoseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
-    while (stage_ != Stage::kInstalled) {
+    while (position_ != Position::kInstalled) {
       const Result<bool> moved = Advance();
       if (!moved) return tl::unexpected(moved.error());
       if (*moved) continue;
@@ -103,7 +103,7 @@ class MpiBackend final : public Backend {
     status.round = progress_.CurrentStep(Lane::kExchange);
     status.peers = operations_.Peers();
     status.waiting_for = status.peers.empty() ? "itself" : RankList(status.peers);
-    if (stage_ != Stage::kRounds) status.waiting_for += " in the commit";
+    if (position_ != Position::kRounds) status.waiting_for += " in the commit";
     return status;
   }
 
@@ -112,11 +112,11 @@ class MpiBackend final : public Backend {
   }
 
  private:
-  enum class Stage { kRounds, kCommitUp, kCommitSend, kCommitDown, kInstalled };
+  enum class Position { kRounds, kCommitUp, kCommitSend, kCommitDown, kInstalled };
 
   // Does what can be done now without waiting; true if anything was.
   Result<bool> Advance() {
-    if (stage_ != Stage::kRounds) return AdvanceCommit();
+    if (position_ != Position::kRounds) return AdvanceCommit();
     Result<bool> moved = AdvanceExchange();
     if (!moved) return moved;
     for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
@@ -196,7 +196,7 @@ class MpiBackend final : public Backend {
   }
 
   Result<void> BeginCommit() {
-    stage_ = Stage::kCommitUp;
+    position_ = Position::kCommitUp;
     const std::vector<RankIndex> children = Children();
     for (std::size_t i = 0; i < children.size(); ++i) {
       Result<void> posted = ReceiveToken(children[i], child_tokens_[i]);
@@ -212,22 +212,22 @@ class MpiBackend final : public Backend {
     }
     const std::vector<RankIndex> children = Children();
     Result<void> done;
-    switch (stage_) {
-      case Stage::kCommitUp:  // every child has said that all below it are done
+    switch (position_) {
+      case Position::kCommitUp:  // every child has said that all below it are done
         for (std::size_t i = 0; i < children.size() && done; ++i) {
           done = CheckVersion(children[i], child_tokens_[i]);
         }
-        stage_ = Stage::kCommitSend;
+        position_ = Position::kCommitSend;
         if (done && !IsTop()) done = SendToken(Parent());
         if (done && !IsTop()) done = ReceiveToken(Parent(), parent_token_);
         break;
-      case Stage::kCommitSend:  // all ranks are done
+      case Position::kCommitSend:  // all ranks are done
         if (!IsTop()) done = CheckVersion(Parent(), parent_token_);
-        stage_ = Stage::kCommitDown;
+        position_ = Position::kCommitDown;
         for (std::size_t i = 0; i < children.size() && done; ++i) done = SendToken(children[i]);
         break;
       default:
-        stage_ = Stage::kInstalled;
+        position_ = Position::kInstalled;
     }
     if (!done) return tl::unexpected(done.error());
     return true;
@@ -248,7 +248,7 @@ class MpiBackend final : public Backend {
   LoweredRank lowered_;
   std::vector<std::byte*> bases_;
   std::uint64_t version_ = 0;
-  Stage stage_ = Stage::kInstalled;
+  Position position_ = Position::kInstalled;
   LaneProgress progress_;
   Token own_token_;
   Token parent_token_;

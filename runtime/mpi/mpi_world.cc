@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/deadline.h"
+
 namespace reshard {
 
 tl::unexpected<Error> MpiError(const std::string& place, const char* call, int status) {
@@ -47,7 +49,7 @@ Result<void> MpiWorld::MinimumOverRanks(std::span<std::uint64_t> values,
                                         const std::string& what) const {
   constexpr std::size_t kMostValues = std::size_t{1} << 28;  // counts of MPI are int
   const std::string place = "rank " + std::to_string(rank_);
-  const auto end = std::chrono::steady_clock::now() + deadline;
+  const auto end = DeadlineAfter(deadline);
   // A request without MPI_Wait is the point: after the deadline it is abandoned.
   // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
   for (std::size_t begin = 0; begin < values.size(); begin += kMostValues) {

@@ -1,5 +1,4 @@
 // The functions of reshard.h that need NCCL.
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -7,20 +6,13 @@
 #include <utility>
 
 #include "runtime/c_handles.h"
+#include "runtime/deadline.h"
 #include "runtime/nccl/communicator.h"
 #include "runtime/nccl/nccl_backend.h"
 #include "runtime/reshard.h"
 
 namespace reshard {
 namespace {
-
-Error UsageError(std::string reason) {
-  return {Fault::kUsage, "reshard.h", std::move(reason), "see the header"};
-}
-
-std::chrono::nanoseconds Duration(double seconds) {
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-}
 
 NcclOptions OptionsOf(const reshard_nccl_options& given) {
   NcclOptions options;
@@ -29,7 +21,7 @@ NcclOptions OptionsOf(const reshard_nccl_options& given) {
   options.staging_bytes = given.staging_bytes;
   options.eager = given.eager != 0;
   options.checks_placement = given.ignore_placement == 0;
-  if (given.prepare_seconds > 0) options.prepare_deadline = Duration(given.prepare_seconds);
+  if (given.prepare_seconds > 0) options.prepare_deadline = BoundedSeconds(given.prepare_seconds);
   if (given.recompute != nullptr) {
     options.recompute = [call = given.recompute,
                          argument = given.recompute_argument](CUstream_st* stream) -> Result<void> {
@@ -70,16 +62,14 @@ reshard_nccl* reshard_nccl_make(const reshard_plan* plan, const void* id, size_t
   options.rank = plan->part.rank;
   options.rank_count = plan->part.rank_count;
   options.peers_max = plan->peers_max;
-  options.deadline = Duration(seconds);
+  options.deadline = BoundedSeconds(seconds);
   Result<std::shared_ptr<Communicator>> made = Communicator::Make(options);
   if (!made) return FailedHandle<reshard_nccl>(made.error());
   return new reshard_nccl{*std::move(made)};
 }
 
 reshard_nccl* reshard_nccl_adopt(void* communicator) {
-  if (communicator == nullptr) {
-    return FailedHandle<reshard_nccl>(UsageError("a null was passed"));
-  }
+  if (IsNull(communicator)) return nullptr;
   Result<std::shared_ptr<Communicator>> adopted =
       Communicator::Adopt(static_cast<ncclComm*>(communicator));
   if (!adopted) return FailedHandle<reshard_nccl>(adopted.error());
@@ -90,9 +80,7 @@ void reshard_nccl_free(reshard_nccl* nccl) { delete nccl; }
 
 reshard_engine* reshard_engine_on_nccl(const reshard_plan* plan, reshard_nccl* nccl,
                                        const reshard_nccl_options* options) {
-  if (plan == nullptr || nccl == nullptr) {
-    return FailedHandle<reshard_engine>(UsageError("a null was passed"));
-  }
+  if (IsNull(plan) || IsNull(nccl)) return nullptr;
   reshard_nccl_options given = {};
   if (options != nullptr) {
     if (options->size != sizeof(given)) {
@@ -114,6 +102,7 @@ reshard_engine* reshard_engine_on_nccl(const reshard_plan* plan, reshard_nccl* n
 }
 
 int reshard_engine_replay_on(reshard_engine* engine, uint64_t version, void* stream) {
+  if (engine == nullptr) return KeepError(NullError());
   if (engine->nccl == nullptr) return KeepError(UsageError("this engine is not on NCCL"));
   if (engine->engine->state().phase != EnginePhase::kRunning) {
     engine->nccl->UseStream(static_cast<CUstream_st*>(stream));
@@ -122,7 +111,7 @@ int reshard_engine_replay_on(reshard_engine* engine, uint64_t version, void* str
 }
 
 void* reshard_engine_source_released(const reshard_engine* engine) {
-  return engine->nccl == nullptr ? nullptr : engine->nccl->source_released();
+  return IsNull(engine) || engine->nccl == nullptr ? nullptr : engine->nccl->source_released();
 }
 
 }  // extern "C"

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/deadline.h"
 #include "runtime/nccl/channel_hints.h"
 #include "runtime/nccl/cuda_status.h"
 
@@ -76,7 +77,7 @@ Result<UniqueId> MakeUniqueId() {
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::Make(const CommunicatorOptions& options) {
-  const Clock::time_point deadline = Clock::now() + options.deadline;
+  const Clock::time_point deadline = DeadlineAfter(options.deadline);
   ncclUniqueId id;
   std::memcpy(id.internal, options.id.data(), sizeof(id.internal));
   ncclConfig_t config = MakeConfig(options);
@@ -114,11 +115,23 @@ Result<std::shared_ptr<Communicator>> Communicator::Adopt(ncclComm* handle) {
 }
 
 Communicator::~Communicator() {
-  if (!owned_ || is_stopped_) return;
-  static_cast<void>(ncclCommDestroy(handle_));
+  if (is_stopped_) {
+    // Whatever refers to it, graphs of all engines on it, is gone by now.
+    constexpr std::chrono::milliseconds kGrace{500};
+    if (has_answered_) static_cast<void>(Release(kGrace));
+    return;
+  }
+  if (owned_) static_cast<void>(ncclCommDestroy(handle_));
+}
+
+Result<void> Communicator::CheckInUse() const {
+  if (!is_stopped_) return {};
+  return RunError(Place(rank_), "its communicator was stopped after a failure",
+                  "make a new communicator on every rank");
 }
 
 Result<void> Communicator::Settle(Clock::time_point deadline, const std::string& what) {
+  if (Result<void> in_use = CheckInUse(); !in_use) return in_use;
   for (;;) {
     ncclResult_t state = ncclSuccess;
     Result<void> asked = CheckNccl(ncclCommGetAsyncError(handle_, &state), Place(rank_), what);
@@ -133,6 +146,7 @@ Result<void> Communicator::Settle(Clock::time_point deadline, const std::string&
 }
 
 Result<void> Communicator::CheckHealth() {
+  if (Result<void> in_use = CheckInUse(); !in_use) return in_use;
   ncclResult_t state = ncclSuccess;
   Result<void> asked =
       CheckNccl(ncclCommGetAsyncError(handle_, &state), Place(rank_), "the communicator");

@@ -39,8 +39,9 @@ class Communicator {
   static Result<std::shared_ptr<Communicator>> Make(const CommunicatorOptions& options);
 
   // Uses a communicator of the caller, who destroys it after this object, unless a replay has
-  // failed: then it has been aborted (is_stopped()). It should be non-blocking (ncclConfig_t):
-  // with a blocking one a peer that is missing holds up Bind for ever. Nothing else may use it.
+  // failed: then this object aborts it in the end (is_stopped()). It should be non-blocking
+  // (ncclConfig_t): with a blocking one a peer that is missing holds up Bind for ever. Nothing else
+  // may use it.
   static Result<std::shared_ptr<Communicator>> Adopt(ncclComm* communicator);
 
   Communicator(const Communicator&) = delete;
@@ -51,6 +52,8 @@ class Communicator {
   RankIndex rank() const { return rank_; }
   RankIndex rank_count() const { return rank_count_; }
   bool is_stopped() const { return is_stopped_; }
+  // Fails once it is stopped: NCCL may not be called with it any more.
+  Result<void> CheckInUse() const;
 
   // Polls until what was begun last is no longer in progress. `what` in an error: "round 3".
   Result<void> Settle(std::chrono::steady_clock::time_point deadline, const std::string& what);
@@ -58,13 +61,14 @@ class Communicator {
   Result<void> CheckHealth();
 
   // Ends what runs on it: true once nothing of it touches memory any more, false if NCCL has not
-  // answered within `grace`; then the communicator is lost, and its handle leaked.
+  // answered within `grace`; then the communicator is lost, and its handle leaked. What is left is
+  // freed with this object, which graphs that use the communicator must not outlive.
   bool Stop(std::chrono::nanoseconds grace);
-  // Frees what is left after Stop. Precondition: Stop() returned true, graphs that use the
-  // communicator are destroyed.
-  bool Release(std::chrono::nanoseconds grace);
 
  private:
+  // Frees the handle; false if NCCL has not answered within `grace`.
+  bool Release(std::chrono::nanoseconds grace);
+
   Communicator(ncclComm* handle, bool owned) : handle_(handle), owned_(owned) {}
 
   ncclComm* handle_ = nullptr;

@@ -58,4 +58,6 @@ Result<std::vector<RankFacts>> FactsExchange::Run(const RankFacts& own,
   return facts;
 }
 
+bool FactsExchange::IsIdle() const { return cudaStreamQuery(stream_.get()) != cudaErrorNotReady; }
+
 }  // namespace reshard

@@ -18,10 +18,12 @@ class FactsExchange {
   static Result<std::unique_ptr<FactsExchange>> Make(const std::string& place,
                                                      Communicator& communicator);
 
-  // Collective. If it fails NCCL may still write to the memory of this object, which must then
-  // outlive the communicator's stop.
+  // Collective. If it fails NCCL may still use the memory of this object: the communicator must be
+  // stopped, and this object be idle, before it goes.
   Result<std::vector<RankFacts>> Run(const RankFacts& own,
                                      std::chrono::steady_clock::time_point deadline);
+  // Whether nothing of it runs any more.
+  bool IsIdle() const;
 
  private:
   FactsExchange(std::string place, Communicator& communicator)

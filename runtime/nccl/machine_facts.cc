@@ -15,14 +15,48 @@
 namespace reshard {
 namespace {
 
-// The host's name, and what tells machines of one name apart: containers of one machine share it.
+// Of the running kernel: containers of one machine share it, whatever names they go by. Where it
+// cannot be read, the host's name.
 std::string HostIdentity() {
-  std::array<char, 256> name = {};
-  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  // RankFacts has 64 characters: 36 of the boot's identity, the rest for the name.
-  return boot + " " + std::string(name.data()).substr(0, 64 - 37);
+  if (!boot.empty()) return boot;
+  std::array<char, 64> name = {};  // as long as RankFacts::host
+  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
+  return name.data();
+}
+
+Result<Uuid> ReadUuid(int device) {
+  cudaDeviceProp properties;
+  if (Result<void> read =
+          CheckCuda(cudaGetDeviceProperties(&properties, device), "GPU " + std::to_string(device),
+                    "its properties cannot be read");
+      !read) {
+    return tl::unexpected(read.error());
+  }
+  Uuid uuid;
+  std::memcpy(uuid.data(), properties.uuid.bytes, uuid.size());
+  return uuid;
+}
+
+// Atomics of one GPU on the memory of another are native over NVLink, and not over PCIe. Zero where
+// this process sees no other GPU.
+Uuid ReadIsland(int device, const Uuid& own) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count < 2) return {};
+  Uuid least = own;
+  for (int other = 0; other < count; ++other) {
+    int is_native = 0;
+    if (other == device ||
+        cudaDeviceGetP2PAttribute(&is_native, cudaDevP2PAttrNativeAtomicSupported, device, other) !=
+            cudaSuccess ||
+        is_native == 0) {
+      continue;
+    }
+    if (const Result<Uuid> uuid = ReadUuid(other); uuid) least = std::min(least, *uuid);
+  }
+  static_cast<void>(cudaGetLastError());
+  return least;
 }
 
 // The part of NVML that tells the NVLink fabric (nvml.h, nvmlGpuFabricInfo_v2_t).
@@ -63,16 +97,12 @@ void ReadFabric(const char* pci_bus, MachineFacts& facts) {
 }  // namespace
 
 Result<MachineFacts> ReadMachineFacts(int device) {
-  const std::string place = "GPU " + std::to_string(device);
   MachineFacts facts;
   facts.host = HostIdentity();
-  cudaDeviceProp properties;
-  if (Result<void> read = CheckCuda(cudaGetDeviceProperties(&properties, device), place,
-                                    "its properties cannot be read");
-      !read) {
-    return tl::unexpected(read.error());
-  }
-  std::memcpy(facts.gpu.data(), properties.uuid.bytes, facts.gpu.size());
+  const Result<Uuid> uuid = ReadUuid(device);
+  if (!uuid) return tl::unexpected(uuid.error());
+  facts.gpu = *uuid;
+  facts.island = ReadIsland(device, facts.gpu);
   std::array<char, 32> pci_bus = {};
   if (cudaDeviceGetPCIBusId(pci_bus.data(), static_cast<int>(pci_bus.size()), device) ==
       cudaSuccess) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/device_image.h"
+#include "runtime/deadline.h"
 #include "runtime/nccl/abandoned_memory.h"
 #include "runtime/nccl/commit_tree.h"
 #include "runtime/nccl/cuda_status.h"
@@ -88,6 +89,7 @@ NcclBackend::State::~State() {
 
 bool NcclBackend::State::IsIdle() const {
   if (stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady) return false;
+  if (facts != nullptr && !facts->IsIdle()) return false;
   return recorder == nullptr || recorder->IsIdle();
 }
 
@@ -175,9 +177,8 @@ Result<std::unique_ptr<NcclBackend>> NcclBackend::Make(const RankPart& part,
                                                        std::shared_ptr<Communicator> communicator,
                                                        NcclOptions options) {
   const std::string place = "rank " + std::to_string(part.rank);
-  if (communicator->is_stopped()) {
-    return RunError(place, "its communicator was stopped after a failure",
-                    "make a new communicator on every rank");
+  if (Result<void> in_use = communicator->CheckInUse(); !in_use) {
+    return tl::unexpected(in_use.error());
   }
   if (communicator->rank() != part.rank || communicator->rank_count() != part.rank_count) {
     return InputError(place,
@@ -231,20 +232,26 @@ Result<void> NcclBackend::Prepare(LoweredRank lowered, std::vector<std::byte*> b
                                   const std::string& job_digest) {
   Result<void> prepared = PrepareState(std::move(lowered), std::move(bases), job_digest);
   if (prepared) return prepared;
-  // A communicator that waits for a peer would write to memory that goes with this object.
-  if (!state_->communicator->Settle(Clock::now(), "preparing")) Stop(kPrepareStopGrace);
+  // What waits for a peer would write to memory that goes with this object: a comparison with other
+  // ranks that is not over, a communicator that is not connected.
+  Communicator& communicator = *state_->communicator;
+  if (communicator.is_stopped()) return prepared;
+  if (state_->facts != nullptr || !communicator.Settle(Clock::now(), "preparing")) {
+    Stop(kPrepareStopGrace);
+  }
   return prepared;
 }
 
 Result<void> NcclBackend::PrepareState(LoweredRank lowered, std::vector<std::byte*> bases,
                                        const std::string& job_digest) {
   State& state = *state_;
-  const Clock::time_point deadline = Clock::now() + state.options.prepare_deadline;
+  const Clock::time_point deadline = DeadlineAfter(state.options.prepare_deadline);
   state.lowered = std::move(lowered);
   for (std::size_t b = 0; b < bases.size(); ++b) {
     state.ranges.push_back({bases[b], state.lowered.base_bytes[b]});
   }
-  Result<void> done = CheckNotAbandoned(state.ranges, state.place);
+  Result<void> done = state.communicator->CheckInUse();
+  if (done) done = CheckNotAbandoned(state.ranges, state.place);
   std::vector<RankFacts> ranks;
   if (done) done = state.CompareWithOthers(job_digest, deadline, ranks);
   RecorderInputs inputs;
@@ -287,11 +294,13 @@ Result<void> NcclBackend::PrepareState(LoweredRank lowered, std::vector<std::byt
 
 Result<void> NcclBackend::Start(std::uint64_t /*version*/) {
   State& state = *state_;
+  // Another engine on it may have failed.
+  if (Result<void> in_use = state.communicator->CheckInUse(); !in_use) return in_use;
   ++state.refits_begun;
   // No refit runs that could write it.
-  __atomic_store_n(&state.marks->stage, std::uint64_t{0}, __ATOMIC_RELEASE);
+  __atomic_store_n(&state.marks->groups_ended, std::uint64_t{0}, __ATOMIC_RELEASE);
   if (state.options.eager) {
-    return state.recorder->Issue(state.stream, Clock::now() + state.options.prepare_deadline);
+    return state.recorder->Issue(state.stream, DeadlineAfter(state.options.prepare_deadline));
   }
   return CheckCuda(cudaGraphLaunch(state.graph.get(), state.stream), state.place,
                    "the refit cannot be launched");
@@ -299,7 +308,7 @@ Result<void> NcclBackend::Start(std::uint64_t /*version*/) {
 
 Result<ReplayProgress> NcclBackend::WaitFor(std::chrono::nanoseconds timeout) {
   State& state = *state_;
-  const Clock::time_point deadline = Clock::now() + timeout;
+  const Clock::time_point deadline = DeadlineAfter(timeout);
   for (int poll = 1; !state.IsPublished(); ++poll) {
     if (poll % kPollsPerHealthCheck == 0) {
       if (const Result<void> healthy = state.CheckHealth(); !healthy) {
@@ -325,21 +334,21 @@ Result<ReplayProgress> NcclBackend::WaitFor(std::chrono::nanoseconds timeout) {
 ReplayStatus NcclBackend::Status() const {
   const State& state = *state_;
   ReplayStatus status;
-  const std::vector<Stage>& stages = state.recorder->stages();
-  const std::uint64_t ended = ReadWord(state.marks->stage);
-  if (ended >= stages.size()) {
+  const std::vector<NcclGroup>& groups = state.recorder->groups();
+  const std::uint64_t ended = ReadWord(state.marks->groups_ended);
+  if (ended >= groups.size()) {
     status.round = static_cast<RoundIndex>(state.lowered.rounds.size());
     status.waiting_for = "its own last steps";
     return status;
   }
-  const Stage& stage = stages[static_cast<std::size_t>(ended)];
-  status.round = stage.round;
-  status.peers = stage.peers;
-  status.waiting_for = stage.peers.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < stage.peers.size(); ++i) {
-    status.waiting_for += (i == 0 ? "" : ", ") + std::to_string(stage.peers[i]);
+  const NcclGroup& group = groups[static_cast<std::size_t>(ended)];
+  status.round = group.round;
+  status.peers = group.peers;
+  status.waiting_for = group.peers.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < group.peers.size(); ++i) {
+    status.waiting_for += (i == 0 ? "" : ", ") + std::to_string(group.peers[i]);
   }
-  status.waiting_for += " in " + stage.name;
+  status.waiting_for += " in " + group.name;
   return status;
 }
 
@@ -354,13 +363,15 @@ StopResult NcclBackend::Stop(std::chrono::nanoseconds grace) {
     if (Clock::now() >= deadline) return AbandonState();
     std::this_thread::sleep_for(kPollInterval);
   }
+  state.facts.reset();
   // A graph refers to its communicator, so it goes first.
   state.graph.reset();
-  if (!state.communicator->Release(left())) return AbandonState();
   return StopResult::kStopped;
 }
 
 StopResult NcclBackend::AbandonState() {
+  // Before the first refit nothing has been begun that knows of the parameters.
+  if (state_->refits_begun == 0) state_->ranges.clear();
   Abandon(state_->ranges, state_);
   return StopResult::kAbandoned;
 }

@@ -48,7 +48,8 @@ struct NcclOptions {
   // 256 bytes; null: allocated.
   std::byte* staging = nullptr;
   std::int64_t staging_bytes = 0;
-  // Puts work onto the stream that derives more from what was installed (Notices::recompute).
+  // Puts work onto the stream that derives more from what was installed: what the compiler's
+  // summary lists under "recompute after install".
   // Called once, in Bind, while the stream is capturing; in eager mode at every refit.
   std::function<Result<void>(CUstream_st*)> recompute;
   // How long Bind, and in eager mode Replay, may wait for other ranks.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/nccl/abandoned_memory.h"
 #include "runtime/nccl/cuda_status.h"
 #include "runtime/nccl/device_mirror.h"
 #include "runtime/nccl/nccl_backend.h"
@@ -25,7 +26,17 @@ struct NcclTrial::State {
 
 NcclTrial::NcclTrial(std::unique_ptr<State> state) : state_(std::move(state)) {}
 NcclTrial::NcclTrial(NcclTrial&&) noexcept = default;
-NcclTrial::~NcclTrial() = default;
+
+NcclTrial::~NcclTrial() {
+  if (state_ == nullptr) return;  // moved from
+  Engine& engine = *state_->engine;
+  // Ends what runs, to know whether it could be ended.
+  if (engine.state().phase == EnginePhase::kRunning) {
+    static_cast<void>(engine.WaitFor(std::chrono::nanoseconds(0)));
+  }
+  if (engine.state().phase != EnginePhase::kFailedAbandoned) return;
+  Abandon({}, std::shared_ptr<State>(std::move(state_)));
+}
 
 Result<NcclTrial> NcclTrial::Make(const Plan& plan, RankIndex rank, const UniqueId& id, int device,
                                   std::chrono::nanoseconds deadline) {

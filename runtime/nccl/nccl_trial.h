@@ -23,6 +23,7 @@ class NcclTrial {
                                 std::chrono::nanoseconds deadline) = delete;
   NcclTrial(NcclTrial&&) noexcept;
   NcclTrial& operator=(NcclTrial&&) = delete;
+  // Frees nothing after failed(abandoned): something may still write to it.
   ~NcclTrial();
 
   // As in TrialReplay, for this rank. What goes wrong in Fill is what the next Replay returns.

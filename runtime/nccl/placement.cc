@@ -5,8 +5,6 @@
 #include <cstring>
 #include <map>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "schedules/plan_codec.h"
@@ -26,31 +24,16 @@ void Write(const std::string& text, std::array<char, kSize>& characters) {
   std::memcpy(characters.data(), text.data(), std::min(text.size(), kSize));
 }
 
-// What NVLink connects: a fabric, or else a host.
-using NvlinkPlace = std::tuple<Uuid, std::uint32_t, std::string_view>;
+bool ShareHost(const RankFacts& a, const RankFacts& b) { return a.host == b.host; }
 
-NvlinkPlace NvlinkPlaceOf(const RankFacts& facts) {
-  if (facts.fabric_cluster != Uuid{}) return {facts.fabric_cluster, facts.fabric_clique, ""};
-  return {Uuid{}, 0, TextOf(facts.host)};
+bool ShareFabric(const RankFacts& a, const RankFacts& b) {
+  return a.fabric_cluster != Uuid{} && a.fabric_cluster == b.fabric_cluster &&
+         a.fabric_clique == b.fabric_clique;
 }
 
-// Two namings of the same sets: each name of one goes with one name of the other.
-template <typename Planned, typename Real>
-class Bijection {
- public:
-  // The rank with which `planned` and `real` do not agree, or nothing.
-  const std::size_t* Disagrees(std::size_t rank, const Planned& planned, const Real& real) {
-    const auto by_planned = planned_.emplace(planned, std::pair(real, rank)).first;
-    if (by_planned->second.first != real) return &by_planned->second.second;
-    const auto by_real = real_.emplace(real, std::pair(planned, rank)).first;
-    if (by_real->second.first != planned) return &by_real->second.second;
-    return nullptr;
-  }
-
- private:
-  std::map<Planned, std::pair<Real, std::size_t>> planned_;
-  std::map<Real, std::pair<Planned, std::size_t>> real_;
-};
+bool AreIslands(const RankFacts& a, const RankFacts& b) {
+  return a.domain != b.domain && a.island != Uuid{} && b.island != Uuid{} && a.island != b.island;
+}
 
 tl::unexpected<Error> Elsewhere(std::size_t rank, const std::string& what, std::size_t other,
                                 bool planned_together) {
@@ -73,6 +56,7 @@ RankFacts FactsOf(const RankPart& part, const MachineFacts& machine) {
   facts.node = part.record.node;
   facts.domain = part.record.domain;
   facts.gpu = machine.gpu;
+  facts.island = machine.island;
   facts.fabric_cluster = machine.fabric_cluster;
   facts.fabric_clique = machine.fabric_clique;
   Write(part.job_digest, facts.job_digest);
@@ -100,9 +84,11 @@ Result<void> CheckSamePlan(std::span<const RankFacts> ranks) {
 }
 
 Result<void> CheckPlacement(std::span<const RankFacts> ranks) {
-  Bijection<std::int32_t, std::string_view> nodes;
-  Bijection<std::int32_t, NvlinkPlace> domains;
+  // The first rank of each stands for it.
   std::map<Uuid, std::size_t> gpus;
+  std::map<std::int32_t, std::size_t> nodes;
+  std::map<std::int32_t, std::size_t> domains;
+  std::map<std::string_view, std::vector<std::size_t>> hosts;  // one rank of each of its nodes
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankFacts& facts = ranks[rank];
     if (facts.gpu != Uuid{}) {
@@ -112,11 +98,20 @@ Result<void> CheckPlacement(std::span<const RankFacts> ranks) {
                           "give every rank a GPU of its own");
       }
     }
-    if (const std::size_t* other = nodes.Disagrees(rank, facts.node, TextOf(facts.host))) {
-      return Elsewhere(rank, "a node", *other, ranks[*other].node == facts.node);
+    const auto [of_node, is_first_of_node] = nodes.emplace(facts.node, rank);
+    if (!ShareHost(facts, ranks[of_node->second])) {
+      return Elsewhere(rank, "a node", of_node->second, true);
     }
-    if (const std::size_t* other = domains.Disagrees(rank, facts.domain, NvlinkPlaceOf(facts))) {
-      return Elsewhere(rank, "an NVLink domain", *other, ranks[*other].domain == facts.domain);
+    std::vector<std::size_t>& on_host = hosts[TextOf(facts.host)];
+    if (is_first_of_node) {
+      for (const std::size_t other : on_host) {
+        if (!AreIslands(facts, ranks[other])) return Elsewhere(rank, "a node", other, false);
+      }
+      on_host.push_back(rank);
+    }
+    const std::size_t of_domain = domains.emplace(facts.domain, rank).first->second;
+    if (!ShareHost(facts, ranks[of_domain]) && !ShareFabric(facts, ranks[of_domain])) {
+      return Elsewhere(rank, "an NVLink domain", of_domain, true);
     }
   }
   return {};

@@ -17,6 +17,9 @@ using Uuid = std::array<std::uint8_t, 16>;  // all zero: unknown
 struct MachineFacts {
   std::string host;  // equal for two ranks if and only if they run on one machine
   Uuid gpu = {};
+  // Of the GPUs of the machine that this one reaches over NVLink, itself included, the one with the
+  // least UUID. Zero where that is not known.
+  Uuid island = {};
   // NVLink beyond one machine: equal for GPUs that reach each other over it. Zero where NVLink ends
   // at the machine.
   Uuid fabric_cluster = {};
@@ -37,6 +40,7 @@ struct RankFacts {
   std::array<char, 32> job_digest = {};
   std::array<char, 64> host = {};
   Uuid gpu = {};
+  Uuid island = {};
   Uuid fabric_cluster = {};
 };
 
@@ -46,8 +50,10 @@ RankFacts FactsOf(const RankPart& part, const MachineFacts& machine);
 Result<void> CheckSamePlan(std::span<const RankFacts> ranks);
 
 // Fails naming the first rank that does not sit where the plan believes, seen from the ranks before
-// it: two ranks are on one node of the plan if and only if they run on one host; they are in one
-// NVLink domain if they share a node or an NVLink fabric, and only then; no two have one GPU.
+// it: no two have one GPU; ranks of one node of the plan run on one host; ranks of one domain share
+// a host or an NVLink fabric; ranks of different nodes run on different hosts, unless they are of
+// different domains that are islands of NVLink on one host. A plan may divide what NVLink connects
+// beyond a host: it uses less than there is.
 Result<void> CheckPlacement(std::span<const RankFacts> ranks);
 
 }  // namespace reshard

@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/deadline.h"
+
 namespace reshard {
 namespace {
 
@@ -37,19 +39,37 @@ class Socket {
   int descriptor_;
 };
 
-// Whether the socket can be used for `events` before the deadline.
+// Whether the socket, which does not block, can be used for `events` before the deadline.
 bool WaitUntil(const Socket& socket, short events, Clock::time_point deadline) {
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  pollfd wanted = {socket.get(), events, 0};
-  return poll(&wanted, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30))) > 0;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd wanted = {socket.get(), events, 0};
+    const int ready =
+        poll(&wanted, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30)));
+    if (ready > 0) return true;
+    if (ready == 0 ? left <= 1 << 30 : errno != EINTR) return false;
+  }
+}
+
+bool IsToBeTriedAgain(int error) {
+  return error == EINTR || error == EAGAIN || error == EWOULDBLOCK;
+}
+
+// A machine that drops packets answers no connect for minutes.
+bool Connect(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
+  if (!socket.is_open()) return false;
+  if (connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return true;
+  if (errno != EINPROGRESS || !WaitUntil(socket, POLLOUT, deadline)) return false;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
 bool Send(const Socket& socket, std::string_view bytes, Clock::time_point deadline) {
   while (!bytes.empty()) {
     if (!WaitUntil(socket, POLLOUT, deadline)) return false;
     const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0 && errno != EINTR) return false;
+    if (sent <= 0 && !IsToBeTriedAgain(errno)) return false;
     if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return true;
@@ -59,7 +79,7 @@ bool Receive(const Socket& socket, std::string& bytes, Clock::time_point deadlin
   for (std::size_t done = 0; done < bytes.size();) {
     if (!WaitUntil(socket, POLLIN, deadline)) return false;
     const ssize_t got = recv(socket.get(), bytes.data() + done, bytes.size() - done, 0);
-    if (got == 0 || (got < 0 && errno != EINTR)) return false;
+    if (got == 0 || (got < 0 && !IsToBeTriedAgain(errno))) return false;
     if (got > 0) done += static_cast<std::size_t>(got);
   }
   return true;
@@ -77,6 +97,11 @@ AddressList Resolve(const char* host, std::uint16_t port) {
   addrinfo* list = nullptr;
   if (getaddrinfo(host, std::to_string(port).c_str(), &hints, &list) != 0) return nullptr;
   return AddressList(list);
+}
+
+Socket Open(const addrinfo& address) {
+  return Socket(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                       address.ai_protocol));
 }
 
 std::string Name(const ProcessPlace& place) {
@@ -104,8 +129,7 @@ Result<std::string> Serve(const ProcessPlace& place, const std::string& bytes,
                           Clock::time_point deadline) {
   const AddressList addresses = Resolve(nullptr, place.port);
   if (addresses == nullptr) return RunError(Name(place), "cannot be listened on");
-  const Socket listener(
-      socket(addresses->ai_family, addresses->ai_socktype | SOCK_CLOEXEC, addresses->ai_protocol));
+  const Socket listener = Open(*addresses);
   const int yes = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (!listener.is_open() || bind(listener.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
@@ -122,13 +146,14 @@ Result<std::string> Serve(const ProcessPlace& place, const std::string& bytes,
       return RunError(Name(place), "these ranks have not come in time: " + who,
                       "look at them, start all again");
     }
-    const Socket peer(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const Socket peer(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     std::string rank(8, '\0');
     // Whoever does not say its rank at once is no process of this job.
     const Clock::time_point soon = std::min(deadline, Clock::now() + std::chrono::seconds(2));
     if (!peer.is_open() || !Receive(peer, rank, soon)) continue;
     std::int64_t number = 0;
     std::memcpy(&number, rank.data(), sizeof(number));
+    if (number < 1 || number >= place.rank_count) continue;
     if (Send(peer, bytes, deadline)) missing.erase(static_cast<RankIndex>(number));
   }
   return bytes;
@@ -142,11 +167,8 @@ Result<std::string> Ask(const ProcessPlace& place, std::size_t size, Clock::time
     const AddressList addresses = Resolve(place.host.c_str(), place.port);
     for (const addrinfo* address = addresses.get(); address != nullptr;
          address = address->ai_next) {
-      const Socket server(
-          socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol));
-      if (!server.is_open() || connect(server.get(), address->ai_addr, address->ai_addrlen) != 0) {
-        continue;
-      }
+      const Socket server = Open(*address);
+      if (!Connect(server, *address, deadline)) continue;
       std::string bytes(size, '\0');
       if (Send(server, rank, deadline) && Receive(server, bytes, deadline)) return bytes;
     }
@@ -185,7 +207,7 @@ Result<ProcessPlace> ReadProcessPlace() {
 
 Result<std::string> Broadcast(const ProcessPlace& place, const std::string& bytes,
                               std::chrono::nanoseconds deadline) {
-  const Clock::time_point end = Clock::now() + deadline;
+  const Clock::time_point end = DeadlineAfter(deadline);
   return place.rank == 0 ? Serve(place, bytes, end) : Ask(place, bytes.size(), end);
 }
 

@@ -25,7 +25,8 @@ struct ProcessPlace {
 Result<ProcessPlace> ReadProcessPlace();
 
 // Collective: returns what rank 0 passes as `bytes` on every rank; all pass equally many. At the
-// deadline rank 0 names the ranks that have not come.
+// deadline rank 0 names the ranks that have not come. Only looking up the host's name may take
+// longer, as long as the system's resolver does.
 Result<std::string> Broadcast(const ProcessPlace& place, const std::string& bytes,
                               std::chrono::nanoseconds deadline);
 

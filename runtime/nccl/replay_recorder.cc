@@ -107,7 +107,7 @@ Result<void> ReplayRecorder::Issue(cudaStream_t stream, TimePoint deadline) {
 }
 
 Result<void> ReplayRecorder::Record(bool is_captured, TimePoint deadline) {
-  stages_.clear();
+  groups_.clear();
   const cudaStream_t exchange = StreamOf(Lane::kExchange);
   // The refit is counted first: a rank that never gets to its end has counted it, too.
   Result<void> done = CheckLaunch(LaunchCommitBegin(in_.commit, exchange), in_.place,
@@ -195,7 +195,7 @@ Result<void> ReplayRecorder::RecordGroup(RoundIndex round, const std::string& na
   }
   const cudaStream_t exchange = StreamOf(Lane::kExchange);
   const ncclComm_t communicator = in_.communicator->handle();
-  stages_.push_back({round, PeersOf(sends, receives), name});
+  groups_.push_back({round, PeersOf(sends, receives), name});
   ncclResult_t status = ncclGroupStart();
   for (const ExchangeOperation& receive : receives) {
     if (status > ncclSuccess && status != ncclInProgress) break;
@@ -209,16 +209,16 @@ Result<void> ReplayRecorder::RecordGroup(RoundIndex round, const std::string& na
   }
   const ncclResult_t ended = ncclGroupEnd();
   std::string what = "round " + std::to_string(round) + ", " + name + " with rank";
-  what += stages_.back().peers.size() == 1 ? "" : "s";
-  for (const RankIndex peer : stages_.back().peers) {
-    what += (peer == stages_.back().peers.front() ? " " : ", ") + std::to_string(peer);
+  what += groups_.back().peers.size() == 1 ? "" : "s";
+  for (const RankIndex peer : groups_.back().peers) {
+    what += (peer == groups_.back().peers.front() ? " " : ", ") + std::to_string(peer);
   }
   Result<void> done = CheckNccl(status, in_.place, what);
   if (done) done = CheckNccl(ended, in_.place, what);
   if (done) done = in_.communicator->Settle(deadline, what);
   if (done) done = Order(exchange, group_ended_.get(), marks_.get());
   if (!done) return done;
-  return CheckLaunch(LaunchStageMark(in_.marks, stages_.size(), marks_.get()), in_.place,
+  return CheckLaunch(LaunchGroupMark(in_.marks, groups_.size(), marks_.get()), in_.place,
                      "a group cannot be marked");
 }
 

@@ -22,7 +22,7 @@
 namespace reshard {
 
 // An NCCL group of a refit: what to say when it does not end.
-struct Stage {
+struct NcclGroup {
   RoundIndex round = 0;
   std::vector<RankIndex> peers;  // ascending
   std::string name;              // "its exchange", "the commit"
@@ -56,8 +56,8 @@ class ReplayRecorder {
   // Puts everything after what is in `stream`, and what comes there later after everything.
   Result<void> Issue(cudaStream_t stream, std::chrono::steady_clock::time_point deadline);
 
-  // The NCCL groups in the order in which HostMarks::stage counts them. Valid after one of the two.
-  const std::vector<Stage>& stages() const { return stages_; }
+  // The NCCL groups in the order in which HostMarks::groups_ended counts them. Valid after one of the two.
+  const std::vector<NcclGroup>& groups() const { return groups_; }
   // Fires in every refit when the last byte has left the source parameters.
   cudaEvent_t source_released() const { return source_released_.get(); }
   // Whether all streams are idle: nothing that Issue() began, or a capture that was given up, runs.
@@ -96,7 +96,7 @@ class ReplayRecorder {
   OwnedEvent group_ended_;
   OwnedEvent joined_;
   OwnedEvent source_released_;
-  std::vector<Stage> stages_;
+  std::vector<NcclGroup> groups_;
 };
 
 }  // namespace reshard

@@ -143,6 +143,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int from, int to) {
+  if (from < 0 || from >= kDevices || to < 0 || to >= kDevices || from == to) {
+    return Return(cudaErrorInvalidDevice);
+  }
+  *value = 1;  // NVLink between all of them
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char*, int, int) { return Return(cudaErrorNotSupported); }
 
 cudaError_t cudaGetLastError() {

@@ -4,6 +4,7 @@ with doubles where they are built. Source rows become destination columns."""
 import argparse
 import ctypes
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -188,6 +189,55 @@ class CApiTest(unittest.TestCase):
         self.assertIsNone(library.reshard_engine_source_released(engine))
         library.reshard_engine_free(engine)
         library.reshard_plan_free(plan)
+
+    def test_a_null_is_an_error_and_no_crash(self):
+        zero, one = ctypes.c_int64(0), ctypes.c_uint64(1)
+        second = ctypes.c_double(1)
+        for path in filter(None, (ARGUMENTS.library, ARGUMENTS.doubles)):
+            library = load(path)
+            plan = ctypes.c_void_p(library.reshard_plan_open(self.path, 0))
+            calls = {
+                "reshard_plan_open": ((None, 0),),
+                "reshard_plan_rank_count": ((None,),),
+                "reshard_plan_digest": ((None,),),
+                "reshard_plan_staging_bytes": ((None,),),
+                "reshard_plan_parameter_count": ((None, 0), (plan, 2)),
+                "reshard_plan_parameter_name": ((None, 0, zero),),
+                "reshard_plan_parameter_bytes": ((None, 0, zero),),
+                "reshard_nccl_unique_id": ((None, ctypes.c_size_t(128)),),
+                "reshard_nccl_make": ((None, b"", ctypes.c_size_t(128), second),
+                                      (plan, None, ctypes.c_size_t(128), second)),
+                "reshard_nccl_adopt": ((None,),),
+                "reshard_engine_on_host": ((None, None), (plan, None)),
+                "reshard_engine_on_nccl": ((None, None, None), (plan, None, None)),
+                "reshard_engine_bind_source": ((None, b"w", None, zero),),
+                "reshard_engine_bind_destination": ((None, b"w", None, zero),),
+                "reshard_engine_prepare": ((None,),),
+                "reshard_engine_replay": ((None, one),),
+                "reshard_engine_replay_on": ((None, one, None),),
+                "reshard_engine_wait": ((None, second),),
+                "reshard_engine_source_released": ((None,),),
+                "reshard_engine_state": ((None,),),
+                "reshard_engine_version": ((None,),),
+            }
+            for name, variants in calls.items():
+                for arguments in variants:
+                    # Another error before, so that what is asked for is this call's.
+                    library.reshard_plan_open(b"nowhere.reshard", 0)
+                    returned = getattr(library, name)(*arguments)
+                    failed = {"reshard_engine_version": 0}.get(name, -1)
+                    self.assertIn(returned, (None, failed, 1, 2), name)
+                    said = library.reshard_last_error()
+                    self.assertNotIn(b"nowhere", said, name)
+                    self.assertRegex(said, b"null|NCCL|unique id|needs a plan|a side is", name)
+            for name in ("plan", "host", "nccl", "engine"):
+                getattr(library, f"reshard_{name}_free")(None)
+            # Every function of the header but those that make or free has been called.
+            header = (Path(__file__).parents[2] / "runtime/reshard.h").read_text()
+            declared = set(re.findall(r"RESHARD_API [^;(]*?(reshard_\w+)\(", header))
+            rest = {name for name in declared if not name.endswith("_free")} - set(calls)
+            self.assertEqual(rest, {"reshard_last_error", "reshard_host_make"})
+            library.reshard_plan_free(plan)
 
     def test_replays_on_nccl(self):
         if not ARGUMENTS.doubles:

@@ -63,10 +63,10 @@ TEST(CommitKernelsTest, ASideThatFailsSpoilsTheOther) {
   EXPECT_EQ(state.all_ok, 0u);
 }
 
-TEST(CommitKernelsTest, MarksTheStage) {
+TEST(CommitKernelsTest, MarksAGroupThatHasEnded) {
   HostMarks marks;
-  ASSERT_EQ(LaunchStageMark(&marks, 7, nullptr), 0);
-  EXPECT_EQ(marks.stage, 7u);
+  ASSERT_EQ(LaunchGroupMark(&marks, 7, nullptr), 0);
+  EXPECT_EQ(marks.groups_ended, 7u);
 }
 
 }  // namespace

@@ -57,13 +57,20 @@ TEST_F(CommunicatorTest, ReportsWhatNcclNoticed) {
   EXPECT_THAT(ToString((*made)->CheckHealth().error()), HasSubstr("remote process exited"));
 }
 
-TEST_F(CommunicatorTest, StopsAndIsReleased) {
-  const auto made = Communicator::Make(Options(*MakeUniqueId(), 0, 1));
-  ASSERT_TRUE(made);
-  EXPECT_FALSE((*made)->is_stopped());
-  EXPECT_TRUE((*made)->Stop(1s));
-  EXPECT_TRUE((*made)->is_stopped());
-  EXPECT_TRUE((*made)->Release(1s));
+TEST_F(CommunicatorTest, StopsAndIsReleasedInTheEnd) {
+  {
+    const auto made = Communicator::Make(Options(*MakeUniqueId(), 0, 1));
+    ASSERT_TRUE(made);
+    EXPECT_FALSE((*made)->is_stopped());
+    EXPECT_TRUE((*made)->Stop(1s));
+    EXPECT_TRUE((*made)->is_stopped());
+    // Graphs may refer to it.
+    EXPECT_EQ(doubles::LiveObjects().communicators, before_.communicators + 1);
+    const std::string wanted = "was stopped after a failure";
+    EXPECT_THAT(ToString((*made)->CheckHealth().error()), HasSubstr(wanted));
+    EXPECT_THAT(ToString((*made)->Settle({}, "testing").error()), HasSubstr(wanted));
+  }
+  EXPECT_EQ(doubles::LiveObjects().communicators, before_.communicators);
 }
 
 // The communicator is lost, as it has to be: nobody knows whether the call still uses it.

@@ -88,6 +88,7 @@ std::optional<Error> GpuTeam::PrepareMember(RankIndex rank, const UniqueId& id) 
   options.deadline = options_.nccl.prepare_deadline;
   Result<std::shared_ptr<Communicator>> communicator = Communicator::Make(options);
   if (!communicator) return communicator.error();
+  if (options_.on_communicator) options_.on_communicator(**communicator);
   members_.at(rank).communicator = *std::move(communicator);
   return BindMember(rank);
 }

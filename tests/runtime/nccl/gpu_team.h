@@ -23,6 +23,8 @@ struct GpuTeamOptions {
   // Changes to what single ranks are given.
   std::map<RankIndex, std::function<void(NcclOptions&)>> other_options;
   std::map<RankIndex, std::function<void(RankPart&)>> other_part;
+  // Called with every communicator before anything is bound on it.
+  std::function<void(Communicator&)> on_communicator;
   // Memory of an earlier team to be bound again, by rank.
   std::map<RankIndex, std::shared_ptr<DeviceMirror>> mirrors;
 };
@@ -42,7 +44,7 @@ class GpuTeam {
   void Fill(std::uint64_t refit);
   void Start(std::uint64_t version);  // a thread each: in eager mode ranks wait for each other
   // What WaitFor of each rank in `ranks` (empty: all) returned, a thread each; nothing if it
-  // installed. `elapsed` is the longest.
+  // installed. longest_wait() is the longest of them.
   std::map<RankIndex, std::optional<Error>> WaitFor(std::chrono::nanoseconds deadline,
                                                     std::vector<RankIndex> ranks = {});
   // Fills, replays and checks one refit; nothing may fail.
@@ -53,13 +55,15 @@ class GpuTeam {
   Engine& engine(RankIndex rank) { return *members_.at(rank).engine; }
   NcclBackend& backend(RankIndex rank) { return *members_.at(rank).backend; }
   Communicator& communicator(RankIndex rank) { return *members_.at(rank).communicator; }
+  std::shared_ptr<Communicator> shared_communicator(RankIndex rank) {
+    return members_.at(rank).communicator;
+  }
   std::shared_ptr<DeviceMirror> mirror(RankIndex rank) { return members_.at(rank).mirror; }
   const Plan& plan() const { return *plan_; }
   std::chrono::nanoseconds longest_wait() const { return longest_wait_; }
 
  private:
   struct Member {
-    std::shared_ptr<TrialMemory> memory;
     std::shared_ptr<DeviceMirror> mirror;
     std::shared_ptr<Communicator> communicator;
     std::unique_ptr<Engine> engine;

@@ -132,6 +132,46 @@ TEST_F(NcclFailureTest, ARankThatNeverComesFailsPrepare) {
   }
 }
 
+// Rank 0 comes, and dies while ranks compare where they sit: what they wait for uses their memory
+// until it has been stopped.
+TEST_F(NcclFailureTest, ADeathInPrepareStopsWhatUsesMemory) {
+  const doubles::Live before = LiveObjects();
+  {
+    GpuTeamOptions options;
+    options.nccl.prepare_deadline = kDeadline;
+    options.on_communicator = [](Communicator& communicator) {
+      if (communicator.rank() == 0) doubles::KillRank(communicator.handle(), 0);
+    };
+    GpuTeam team(SmallPlan(), options);
+    const auto start = std::chrono::steady_clock::now();
+    const std::map<RankIndex, Error> failures = team.Prepare();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, kDeadline + 1s);
+    EXPECT_EQ(failures.size(), 5u);
+    for (const auto& [rank, error] : failures) {
+      EXPECT_THAT(ToString(error), HasSubstr("the placement of all ranks was not over in time"));
+      EXPECT_TRUE(team.communicator(rank).is_stopped());
+    }
+  }
+  EXPECT_TRUE(LiveObjects() == before);
+}
+
+TEST_F(NcclFailureTest, AStoppedCommunicatorIsOfNoUse) {
+  GpuTeam team(SmallPlan());
+  team.PrepareAll();
+  auto backend =
+      NcclBackend::Make(ExtractRankPart(team.plan(), 0), team.shared_communicator(0), {});
+  ASSERT_TRUE(backend);
+  EXPECT_TRUE(team.communicator(0).Stop(1s));
+  const std::string wanted = "its communicator was stopped after a failure";
+  EXPECT_THAT(ToString((*backend)->Prepare({}, {}, "").error()), HasSubstr(wanted));
+  EXPECT_THAT(ToString(team.engine(0).Replay(1).error()), HasSubstr(wanted));
+  EXPECT_EQ(ToString(team.engine(0).state()), "failed(maybe mutated)");
+  const auto another =
+      NcclBackend::Make(ExtractRankPart(team.plan(), 0), team.shared_communicator(0), {});
+  ASSERT_FALSE(another);
+  EXPECT_THAT(ToString(another.error()), HasSubstr(wanted));
+}
+
 TEST_F(NcclFailureTest, AnErrorThatNcclNoticesEndsTheWaitAtOnce) {
   GpuTeam team(SmallPlan());
   team.PrepareAll();

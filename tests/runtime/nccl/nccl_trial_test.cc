@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/doubles/controls.h"
 #include "tests/schedules/small_plan.h"
 
 namespace reshard {
@@ -56,6 +58,39 @@ TEST(NcclTrialTest, SaysThatItsRanksSitElsewhere) {
   for (const std::string& said : RunTrials(SmallPlan())) {
     EXPECT_THAT(said, HasSubstr("sits elsewhere than the plan believes"));
   }
+}
+
+// Rank 4 never replays, and NCCL does not stop: what the others gave to the replay is never freed.
+TEST(NcclTrialTest, FreesNothingThatMayStillBeWrittenTo) {
+  const Plan plan = PlanOfOneNode();
+  const UniqueId id = *MakeUniqueId();
+  std::vector<std::optional<NcclTrial>> trials(5);
+  std::vector<std::string> said(5);
+  const auto on_ranks = [](std::size_t count, const auto& function) {
+    std::vector<std::thread> threads;
+    for (std::size_t r = 0; r < count; ++r) threads.emplace_back([&function, r] { function(r); });
+    for (std::thread& thread : threads) thread.join();
+  };
+  on_ranks(5, [&](std::size_t r) {
+    Result<NcclTrial> made =
+        NcclTrial::Make(plan, static_cast<RankIndex>(r), id, static_cast<int>(r), 20s);
+    if (made) trials[r].emplace(*std::move(made));
+  });
+  for (const auto& trial : trials) ASSERT_TRUE(trial);
+  const doubles::Controls usual = doubles::GetControls();
+  doubles::Controls controls = usual;
+  controls.abort_hangs = true;
+  doubles::SetControls(controls);
+  on_ranks(4, [&](std::size_t r) {
+    trials[r]->Fill(1);
+    const Result<double> seconds = trials[r]->Replay(1, 100ms);
+    said[r] = seconds ? "installed" : ToString(seconds.error());
+  });
+  for (std::size_t r = 0; r < 4; ++r) EXPECT_THAT(said[r], HasSubstr("failed(abandoned)"));
+  const doubles::Live before = doubles::LiveObjects();
+  for (std::size_t r = 0; r < 4; ++r) trials[r].reset();
+  EXPECT_TRUE(doubles::LiveObjects() == before);
+  doubles::SetControls(usual);
 }
 
 TEST(NcclTrialTest, RefusesAGpuThatIsNotThere) {

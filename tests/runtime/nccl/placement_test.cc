@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -52,6 +53,47 @@ TEST(PlacementTest, AHostIsADomainWhereThereIsNoFabric) {
                     HasSubstr("with rank 0, here it does not")));
   for (RankFacts& facts : ranks) facts.domain = facts.node;
   EXPECT_TRUE(CheckPlacement(ranks));
+}
+
+// A plan that takes each host for a domain, on racks with one fabric: it uses less than there is.
+TEST(PlacementTest, APlanMayDivideAFabric) {
+  std::vector<RankFacts> ranks = TwoRacks();
+  for (RankFacts& facts : ranks) {
+    facts.domain = facts.node;
+    facts.fabric_clique = 0;
+  }
+  EXPECT_TRUE(CheckPlacement(ranks));
+}
+
+// Two ranks of one host in different parts of the fabric, as the fabric manager may say: NVLink
+// connects what is on one host.
+TEST(PlacementTest, AHostIsADomainWhateverTheFabricSays) {
+  std::vector<RankFacts> ranks = TwoRacks();
+  for (RankFacts& facts : ranks) facts.domain = facts.node;
+  ranks[1].fabric_clique = 7;
+  ranks[3].fabric_cluster = {};
+  EXPECT_TRUE(CheckPlacement(ranks));
+}
+
+// Four GPUs of one host, NVLink bridges between two and two: the plan has two domains.
+TEST(PlacementTest, IslandsOfNvlinkOnOneHostAreDomains) {
+  std::vector<RankFacts> ranks(4);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ranks[rank].node = ranks[rank].domain = static_cast<std::int32_t>(rank / 2);
+    ranks[rank].host[0] = 'h';
+    ranks[rank].gpu[0] = static_cast<std::uint8_t>(rank + 1);
+    ranks[rank].island = ranks[rank / 2 * 2].gpu;
+  }
+  EXPECT_TRUE(CheckPlacement(ranks));
+  // NVLink between all four, or who knows: then two hosts were meant.
+  for (const Uuid& island : {ranks[0].gpu, Uuid{}}) {
+    ranks[2].island = ranks[3].island = island;
+    const Result<void> checked = CheckPlacement(ranks);
+    ASSERT_FALSE(checked);
+    EXPECT_THAT(ToString(checked.error()),
+                AllOf(HasSubstr("rank 2: sits elsewhere"),
+                      HasSubstr("does not share a node with rank 0, here it does")));
+  }
 }
 
 TEST(PlacementTest, NamesTheFirstRankThatSitsElsewhere) {
@@ -106,6 +148,15 @@ TEST(PlacementTest, ReadsThisMachine) {
   EXPECT_FALSE(first->host.empty());
   EXPECT_LE(first->host.size(), 64u);
   EXPECT_EQ(first->host, second->host);
+  // The boot's identity and nothing else: containers have names of their own.
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  if (!boot.empty()) {
+    EXPECT_EQ(first->host, boot);
+  }
+  // The doubles' GPUs are those of one node with NVLink.
+  EXPECT_EQ(first->island, first->gpu);
+  EXPECT_EQ(second->island, first->gpu);
   EXPECT_NE(first->gpu, second->gpu);
   EXPECT_THAT(ToString(ReadMachineFacts(99).error()), HasSubstr("GPU 99"));
 }

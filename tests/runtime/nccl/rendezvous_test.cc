@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -48,6 +51,42 @@ TEST(RendezvousTest, OthersSayThatRank0DidNotAnswer) {
   const auto bytes = Broadcast(PlaceOf(1, 2), "y", 50ms);
   ASSERT_FALSE(bytes);
   EXPECT_THAT(ToString(bytes.error()), HasSubstr("rank 0 did not answer in time"));
+}
+
+// A listener that accepts nobody, and whose queue is full: the system answers no further connect,
+// and would go on trying for two minutes.
+TEST(RendezvousTest, AConnectThatIsNeverAnsweredEndsAtTheDeadline) {
+  const ProcessPlace place = PlaceOf(1, 3);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(place.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener, 0), 0);
+  std::vector<int> queued;
+  for (int i = 0; i < 4; ++i) {
+    queued.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    static_cast<void>(
+        connect(queued.back(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto bytes = Broadcast(place, "y", 200ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
+  ASSERT_FALSE(bytes);
+  EXPECT_THAT(ToString(bytes.error()), HasSubstr("rank 0 did not answer in time"));
+  for (const int descriptor : queued) close(descriptor);
+  close(listener);
+}
+
+// Someone else's program that connects and says a number that is no rank.
+TEST(RendezvousTest, WhoIsNoRankIsNotCounted) {
+  ProcessPlace stranger = PlaceOf(77, 0);
+  std::thread other([&] { static_cast<void>(Broadcast(stranger, "x", 500ms)); });
+  const auto bytes = Broadcast(PlaceOf(0, 0), "y", 1s);
+  other.join();
+  ASSERT_FALSE(bytes);
+  EXPECT_THAT(ToString(bytes.error()), HasSubstr("have not come in time: 1, 2, 3"));
 }
 
 TEST(RendezvousTest, ReadsTheEnvironmentOfTorchrun) {
