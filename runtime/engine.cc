@@ -71,6 +71,15 @@ Result<void> Engine::Bind(std::span<const NamedBuffer> source,
   return prepared;
 }
 
+Result<void> Engine::RecordSteps() {
+  if (!bound_ || state_.phase == EnginePhase::kRunning) {
+    return tl::unexpected(Error{Fault::kUsage, Place(),
+                                bound_ ? "a replay is running" : "no memory is bound",
+                                bound_ ? "call WaitFor first" : "call Bind first"});
+  }
+  return backend_->RecordSteps();
+}
+
 Result<void> Engine::Replay(std::uint64_t version) {
   const auto refuse = [this](std::string reason, std::string remedy) {
     return tl::unexpected(Error{Fault::kUsage, Place(), std::move(reason), std::move(remedy)});

@@ -64,9 +64,9 @@ class Engine {
   // the caller's and must stay in place. Allowed once.
   Result<void> Bind(std::span<const NamedBuffer> source, std::span<const NamedBuffer> destination);
 
-  // Opt-in, after Bind: from the next replay on, when each step ran can be asked for. Costs two
-  // readings of a clock a step.
-  Result<void> RecordSteps() { return backend_->RecordSteps(); }
+  // Opt-in, after Bind and while no replay runs: from the next replay on, when each step ran can be
+  // asked for. Costs two readings of a clock a step.
+  Result<void> RecordSteps();
   // Of the last replay, once it is installed; see Backend::StepTimes.
   std::vector<StepTime> StepTimes() const {
     return state_.phase == EnginePhase::kInstalled ? backend_->StepTimes()
@@ -77,9 +77,10 @@ class Engine {
   // version. Until WaitFor has returned nobody may touch the bound memory.
   Result<void> Replay(std::uint64_t version);
 
-  // Waits until the replay has ended, at most until `deadline` from now (BoundedWait). A fault of a peer, or the
-  // deadline, is an error that names the round and the peers waited for; it comes no later than one
-  // second after the deadline, whatever the backend does, and the engine replays no more.
+  // Waits until the replay has ended, at most until `deadline` from now (BoundedWait). A fault of a
+  // peer, or the deadline, is an error that names the round and the peers waited for; it comes no
+  // later than one second after the deadline, whatever the backend does, and the engine replays no
+  // more.
   Result<void> WaitFor(std::chrono::nanoseconds deadline);
 
   EngineState state() const { return state_; }

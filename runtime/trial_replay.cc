@@ -11,6 +11,18 @@
 
 namespace reshard {
 
+std::vector<StepTime> FromFirstStart(std::vector<StepTime> steps) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepTime& a, const StepTime& b) { return a.end_ns < b.end_ns; });
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const StepTime& step : steps) first = std::min(first, step.start_ns);
+  for (StepTime& step : steps) {
+    step.start_ns -= first;
+    step.end_ns -= first;
+  }
+  return steps;
+}
+
 Result<std::int64_t> TrialReplay::BytesNeeded(const Plan& plan) {
   Result<std::int64_t> total = TrialBytes(plan.job);
   if (!total) return total;
@@ -78,15 +90,7 @@ std::vector<StepTime> TrialReplay::StepTimes() const {
     const std::vector<StepTime> own = engine.StepTimes();
     steps.insert(steps.end(), own.begin(), own.end());
   }
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const StepTime& a, const StepTime& b) { return a.end_ns < b.end_ns; });
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const StepTime& step : steps) first = std::min(first, step.start_ns);
-  for (StepTime& step : steps) {
-    step.start_ns -= first;
-    step.end_ns -= first;
-  }
-  return steps;
+  return FromFirstStart(std::move(steps));
 }
 
 Result<void> TrialReplay::Check(std::uint64_t refit) const {

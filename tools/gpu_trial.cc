@@ -45,4 +45,7 @@ Result<double> GpuTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds de
 
 Result<void> GpuTrial::Check(std::uint64_t refit) { return trial_->Check(refit); }
 
+Result<void> GpuTrial::RecordSteps() { return trial_->RecordSteps(); }
+Result<std::vector<StepTime>> GpuTrial::StepTimes() { return trial_->StepTimes(); }
+
 }  // namespace reshard

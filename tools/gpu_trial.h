@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "foundation/error.h"
 #include "schedules/plan.h"
+#include "schedules/replay_record.h"
 
 namespace reshard {
 
@@ -23,6 +25,9 @@ class GpuTrial {
   void Fill(std::uint64_t refit);
   Result<double> Replay(std::uint64_t refit, std::chrono::nanoseconds deadline);
   Result<void> Check(std::uint64_t refit);
+  // As in NcclTrial: collective, the steps of all ranks.
+  Result<void> RecordSteps();
+  Result<std::vector<StepTime>> StepTimes();
   RankIndex rank() const { return rank_; }
 
  private:

@@ -14,5 +14,7 @@ Result<GpuTrial> GpuTrial::Make(const Plan&, std::chrono::nanoseconds) { return 
 void GpuTrial::Fill(std::uint64_t) {}
 Result<double> GpuTrial::Replay(std::uint64_t, std::chrono::nanoseconds) { return NoNccl(); }
 Result<void> GpuTrial::Check(std::uint64_t) { return NoNccl(); }
+Result<void> GpuTrial::RecordSteps() { return NoNccl(); }
+Result<std::vector<StepTime>> GpuTrial::StepTimes() { return NoNccl(); }
 
 }  // namespace reshard

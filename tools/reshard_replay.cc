@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "foundation/error.h"
 #include "runtime/available_memory.h"
@@ -76,7 +77,8 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
                          "write what arrived, DIR/rank-00005.safetensors for each destination "
                          "rank; a new or empty directory");
   command_line.AddFlag("--check", arguments.check,
-                       "check every byte of every parameter after each refit");
+                       "check every byte of every parameter after each refit, and between "
+                       "processes that every fragment's content digest is that of its holders");
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the table");
   return command_line.Parse(argc, argv);
 }
@@ -172,9 +174,9 @@ Result<ReplayReport> ReplayInThisProcess(const Plan& plan, const Arguments& argu
 // Says before the work begins what would keep the trace from being written.
 Result<void> CheckTrace(const Arguments& arguments) {
   if (arguments.trace.empty()) return {};
-  if (arguments.backend != "host") {
-    return UsageError("--trace: the backend " + arguments.backend + " keeps no times of steps",
-                      "use --backend host");
+  if (arguments.backend == "mpi") {
+    return UsageError("--trace: the backend mpi keeps no times of steps",
+                      "use --backend host or nccl");
   }
   return CheckOutputPath(arguments.trace, arguments.plan);
 }
@@ -215,7 +217,17 @@ Result<ReplayReport> ReplayOnGpu(const Plan& plan, const Arguments& arguments, P
   Result<GpuTrial> trial = GpuTrial::Make(plan, deadline);
   if (!trial) return tl::unexpected(trial.error());
   speaks = trial->rank() == 0;
-  return Replay(*trial, arguments, progress);
+  if (arguments.trace.empty()) return Replay(*trial, arguments, progress);
+  if (Result<void> kept = trial->RecordSteps(); !kept) return tl::unexpected(kept.error());
+  ReplayReport report = Replay(*trial, arguments, progress);
+  if (report.failure) return report;
+  const Result<std::vector<StepTime>> steps = trial->StepTimes();
+  if (!steps) return tl::unexpected(steps.error());
+  if (!speaks) return report;
+  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, *steps);
+  if (!trace) return tl::unexpected(trace.error());
+  report.trace = *std::move(trace);
+  return report;
 }
 
 Result<void> Run(int argc, char** argv) {

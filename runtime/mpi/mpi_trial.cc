@@ -1,6 +1,5 @@
 #include "runtime/mpi/mpi_trial.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -24,11 +23,9 @@ MpiTrial::MpiTrial(const Plan& plan, const MpiWorld& world, std::chrono::nanosec
                    TrialMemory memory, Engine engine)
     : world_(world),
       deadline_(deadline),
-      fragment_count_(plan.demand.fragments.size()),
       memory_(std::move(memory)),
       engine_(std::move(engine)),
-      held_(HeldFragments(plan, world.rank())),
-      needed_(NeededFragments(plan, world.rank())) {}
+      content_(plan, world.rank()) {}
 
 Result<MpiTrial> MpiTrial::Make(const Plan& plan, const MpiWorld& world,
                                 std::chrono::nanoseconds deadline) {
@@ -60,7 +57,7 @@ std::span<const std::byte* const> MpiTrial::DestinationBases() const {
 
 void MpiTrial::Fill(std::uint64_t refit) {
   memory_.Fill(refit);
-  held_digests_ = RunDigests(held_.table, SourceBases());
+  held_digests_ = RunDigests(content_.held(), SourceBases());
 }
 
 Result<double> MpiTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds deadline) {
@@ -72,46 +69,11 @@ Result<double> MpiTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds de
 }
 
 Result<void> MpiTrial::Check(std::uint64_t refit) const {
-  std::vector<std::uint64_t> holders = HeldExtremes();
-  Result<void> gathered = world_.MinimumOverRanks(holders, deadline_, "comparing content digests");
-  if (!gathered) return gathered;
-  Result<void> own = CheckDigests(holders);
-  if (own) own = memory_.Check(refit);
-  // All ranks end alike, or those that are right would wait for the others in MPI_Finalize.
-  std::uint64_t wrong_rank[] = {static_cast<std::uint64_t>(own ? world_.size() : world_.rank())};
-  const Result<void> agreed = world_.MinimumOverRanks(wrong_rank, deadline_, "checking content");
-  if (!agreed || !own) return own ? agreed : own;
-  if (wrong_rank[0] == static_cast<std::uint64_t>(world_.size())) return {};
-  return RunError("rank " + std::to_string(world_.rank()),
-                  "its content is right, that of rank " + std::to_string(wrong_rank[0]) + " is not",
-                  "see the error of that rank");
-}
-
-std::vector<std::uint64_t> MpiTrial::HeldExtremes() const {
-  const auto count = static_cast<std::size_t>(fragment_count_);
-  std::vector<std::uint64_t> extremes(2 * count, ~std::uint64_t{0});
-  for (std::size_t i = 0; i < held_digests_.size(); ++i) {
-    const auto fragment = static_cast<std::size_t>(held_.fragments[i]);
-    extremes[fragment] = std::min(extremes[fragment], held_digests_[i]);
-    extremes[count + fragment] = std::min(extremes[count + fragment], ~held_digests_[i]);
-  }
-  return extremes;
-}
-
-Result<void> MpiTrial::CheckDigests(std::span<const std::uint64_t> holders) const {
-  const std::vector<std::uint64_t> digests = RunDigests(needed_.table, DestinationBases());
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    const auto fragment = static_cast<std::size_t>(needed_.fragments[i]);
-    const bool holders_agree =
-        holders[fragment] == ~holders[static_cast<std::size_t>(fragment_count_) + fragment];
-    if (holders_agree && digests[i] == holders[fragment]) continue;
-    return RunError("rank " + std::to_string(world_.rank()),
-                    "fragment " + std::to_string(fragment) +
-                        (holders_agree ? " has another content digest than on its holders"
-                                       : " has not the same content on all its holders"),
-                    "verify the plan; if it passes, report this");
-  }
-  return {};
+  return content_.Run(held_digests_, RunDigests(content_.needed(), DestinationBases()),
+                      memory_.Check(refit),
+                      [this](std::span<std::uint64_t> values, const std::string& what) {
+                        return world_.MinimumOverRanks(values, deadline_, what);
+                      });
 }
 
 }  // namespace reshard

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "foundation/error.h"
+#include "runtime/content_check.h"
 #include "runtime/engine.h"
-#include "runtime/fragment_digests.h"
 #include "runtime/mpi/mpi_world.h"
 #include "runtime/trial_content.h"
 #include "schedules/plan.h"
@@ -44,20 +44,14 @@ class MpiTrial {
 
   std::span<const std::byte* const> SourceBases() const;
   std::span<const std::byte* const> DestinationBases() const;
-  // Of each fragment the least digest of this rank, then the complement of its greatest: their
-  // minima over all ranks tell whether all holders have the same.
-  std::vector<std::uint64_t> HeldExtremes() const;
-  Result<void> CheckDigests(std::span<const std::uint64_t> holders) const;
 
   MpiWorld world_;
   std::chrono::nanoseconds deadline_;  // for agreeing on anything
-  std::int64_t fragment_count_;
   std::size_t source_parameters_ = 0;
   TrialMemory memory_;  // outlives the engine that is bound to it
   Engine engine_;
   std::vector<const std::byte*> bases_;  // source parameters, then destination parameters
-  FragmentDigests held_;
-  FragmentDigests needed_;
+  ContentCheck content_;
   std::vector<std::uint64_t> held_digests_;  // of the refit filled last: it may overwrite them
 };
 

@@ -10,10 +10,11 @@ Result<OwnedStream> MakeStream(const std::string& place) {
   return OwnedStream(stream);
 }
 
-Result<OwnedEvent> MakeEvent(const std::string& place) {
+Result<OwnedEvent> MakeEvent(const std::string& place, bool measures_time) {
   cudaEvent_t event = nullptr;
-  const Result<void> made = CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
-                                      place, "an event cannot be made");
+  const unsigned flags = measures_time ? cudaEventDefault : cudaEventDisableTiming;
+  const Result<void> made =
+      CheckCuda(cudaEventCreateWithFlags(&event, flags), place, "an event cannot be made");
   if (!made) return tl::unexpected(made.error());
   return OwnedEvent(event);
 }
@@ -26,6 +27,18 @@ Result<DeviceMemory> AllocateDeviceMemory(std::int64_t bytes, const std::string&
                 "no device memory for " + std::to_string(bytes) + " bytes of " + use, remedy);
   if (!made) return tl::unexpected(made.error());
   return DeviceMemory(static_cast<std::byte*>(memory));
+}
+
+Result<DeviceMemory> UploadBytes(std::span<const std::byte> bytes, const std::string& place,
+                                 const std::string& use) {
+  Result<DeviceMemory> made =
+      AllocateDeviceMemory(static_cast<std::int64_t>(bytes.size()), place, use);
+  if (!made || bytes.empty()) return made;
+  const Result<void> copied =
+      CheckCuda(cudaMemcpy(made->get(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), place,
+                use + " cannot be uploaded");
+  if (!copied) return tl::unexpected(copied.error());
+  return made;
 }
 
 }  // namespace reshard

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -34,11 +35,15 @@ struct HostMemoryDeleter {
 };
 using DeviceMemory = std::unique_ptr<std::byte, DeviceMemoryDeleter>;
 
-// Streams do not wait for the legacy default stream, events do not measure time.
+// Streams do not wait for the legacy default stream.
 Result<OwnedStream> MakeStream(const std::string& place);
-Result<OwnedEvent> MakeEvent(const std::string& place);
+// Measures time only where wanted.
+Result<OwnedEvent> MakeEvent(const std::string& place, bool measures_time = false);
 // Null for 0 bytes. `use` in an error: "staging".
 Result<DeviceMemory> AllocateDeviceMemory(std::int64_t bytes, const std::string& place,
                                           const std::string& use, const std::string& remedy = "");
+// Allocated and filled; null for none.
+Result<DeviceMemory> UploadBytes(std::span<const std::byte> bytes, const std::string& place,
+                                 const std::string& use);
 
 }  // namespace reshard

@@ -14,7 +14,7 @@
 #include "runtime/nccl/commit_tree.h"
 #include "runtime/nccl/cuda_status.h"
 #include "runtime/nccl/device_resources.h"
-#include "runtime/nccl/facts_exchange.h"
+#include "runtime/nccl/rank_exchange.h"
 #include "runtime/nccl/replay_recorder.h"
 
 namespace reshard {
@@ -58,19 +58,18 @@ struct NcclBackend::State {
   DeviceMemory bases;
   DeviceMemory commit;
   std::unique_ptr<HostMarks, HostMemoryDeleter> marks;
-  std::unique_ptr<FactsExchange> facts;
+  std::unique_ptr<RankExchange> exchange;  // while ranks compare where they sit
   void* registration = nullptr;
   OwnedStream own_stream;
   CUstream_st* stream = nullptr;  // refits are launched here
   std::unique_ptr<ReplayRecorder> recorder;
   OwnedGraphExec graph;
   std::uint64_t refits_begun = 0;
+  Clock::time_point launched;  // the last of them
 
   Result<void> CompareWithOthers(const std::string& job_digest, Clock::time_point deadline,
                                  std::vector<RankFacts>& ranks);
   Result<void> Upload(const std::vector<std::byte*>& base_addresses, RecorderInputs& inputs);
-  Result<void> UploadBytes(const void* bytes, std::int64_t size, const std::string& use,
-                           DeviceMemory& memory) const;
   Result<void> MakeMarks(RecorderInputs& inputs);
   bool IsIdle() const;
   // A refit is over when the device has told the host its number.
@@ -89,7 +88,7 @@ NcclBackend::State::~State() {
 
 bool NcclBackend::State::IsIdle() const {
   if (stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady) return false;
-  if (facts != nullptr && !facts->IsIdle()) return false;
+  if (exchange != nullptr && !exchange->IsIdle()) return false;
   return recorder == nullptr || recorder->IsIdle();
 }
 
@@ -114,28 +113,21 @@ Result<void> NcclBackend::State::CompareWithOthers(const std::string& job_digest
     options.machine = *std::move(machine);
   }
   part.job_digest = job_digest;
-  Result<std::unique_ptr<FactsExchange>> exchange = FactsExchange::Make(place, *communicator);
-  if (!exchange) return tl::unexpected(exchange.error());
-  facts = *std::move(exchange);
-  Result<std::vector<RankFacts>> gathered = facts->Run(FactsOf(part, *options.machine), deadline);
+  Result<std::unique_ptr<RankExchange>> made = RankExchange::Make(place, *communicator);
+  if (!made) return tl::unexpected(made.error());
+  exchange = *std::move(made);
+  const RankFacts own = FactsOf(part, *options.machine);
+  const Result<std::vector<std::byte>> gathered =
+      exchange->Gather(std::as_bytes(std::span(&own, 1)), deadline,
+                       "comparing the plan and the placement of all ranks");
   if (!gathered) return tl::unexpected(gathered.error());
-  facts.reset();
-  ranks = *std::move(gathered);
+  exchange.reset();
+  ranks.resize(gathered->size() / sizeof(RankFacts));
+  std::memcpy(ranks.data(), gathered->data(), gathered->size());
   // Every rank sees the same facts and comes to the same verdict, so all fail or none.
   Result<void> fine = CheckSamePlan(ranks);
   if (fine && options.checks_placement) fine = CheckPlacement(ranks);
   return fine;
-}
-
-Result<void> NcclBackend::State::UploadBytes(const void* bytes, std::int64_t size,
-                                             const std::string& use, DeviceMemory& memory) const {
-  Result<DeviceMemory> made = AllocateDeviceMemory(size, place, use);
-  if (!made) return tl::unexpected(made.error());
-  memory = *std::move(made);
-  if (size == 0) return {};
-  return CheckCuda(
-      cudaMemcpy(memory.get(), bytes, static_cast<std::size_t>(size), cudaMemcpyHostToDevice),
-      place, use + " cannot be uploaded");
 }
 
 Result<void> NcclBackend::State::Upload(const std::vector<std::byte*>& base_addresses,
@@ -145,19 +137,23 @@ Result<void> NcclBackend::State::Upload(const std::vector<std::byte*>& base_addr
     inputs.packs.push_back(tables.Add(round.pack));
     inputs.unpacks.push_back(tables.Add(round.unpack));
   }
-  const std::span<const std::byte> bytes = tables.bytes();
-  Result<void> done =
-      UploadBytes(bytes.data(), static_cast<std::int64_t>(bytes.size()), "copy tables", image);
-  if (done) {
-    done = UploadBytes(base_addresses.data(),
-                       static_cast<std::int64_t>(base_addresses.size() * sizeof(std::byte*)),
-                       "addresses", bases);
-  }
   const CommitState fresh;
-  if (done) done = UploadBytes(&fresh, sizeof(fresh), "the refit counter", commit);
+  struct Part {
+    DeviceMemory* memory;
+    std::span<const std::byte> bytes;
+    const char* use;
+  };
+  for (const auto& [memory, bytes, use] :
+       {Part{&image, tables.bytes(), "copy tables"},
+        Part{&bases, std::as_bytes(std::span(base_addresses)), "addresses"},
+        Part{&commit, std::as_bytes(std::span(&fresh, 1)), "the refit counter"}}) {
+    Result<DeviceMemory> uploaded = UploadBytes(bytes, place, use);
+    if (!uploaded) return tl::unexpected(uploaded.error());
+    *memory = *std::move(uploaded);
+  }
   inputs.tables = {image.get(), reinterpret_cast<std::byte* const*>(bases.get())};
   inputs.commit = reinterpret_cast<CommitState*>(commit.get());
-  return done;
+  return {};
 }
 
 Result<void> NcclBackend::State::MakeMarks(RecorderInputs& inputs) {
@@ -236,7 +232,7 @@ Result<void> NcclBackend::Prepare(LoweredRank lowered, std::vector<std::byte*> b
   // ranks that is not over, a communicator that is not connected.
   Communicator& communicator = *state_->communicator;
   if (communicator.is_stopped()) return prepared;
-  if (state_->facts != nullptr || !communicator.Settle(Clock::now(), "preparing")) {
+  if (state_->exchange != nullptr || !communicator.Settle(Clock::now(), "preparing")) {
     Stop(kPrepareStopGrace);
   }
   return prepared;
@@ -285,6 +281,11 @@ Result<void> NcclBackend::PrepareState(LoweredRank lowered, std::vector<std::byt
   Result<std::unique_ptr<ReplayRecorder>> recorder = ReplayRecorder::Make(std::move(inputs));
   if (!recorder) return tl::unexpected(recorder.error());
   state.recorder = *std::move(recorder);
+  return Capture(deadline);
+}
+
+Result<void> NcclBackend::Capture(Clock::time_point deadline) {
+  State& state = *state_;
   if (state.options.eager) return {};
   Result<OwnedGraphExec> graph = state.recorder->Capture(deadline);
   if (!graph) return tl::unexpected(graph.error());
@@ -292,11 +293,33 @@ Result<void> NcclBackend::PrepareState(LoweredRank lowered, std::vector<std::byt
   return {};
 }
 
+Result<void> NcclBackend::RecordSteps() {
+  Result<void> done = state_->communicator->CheckInUse();
+  if (done) done = state_->recorder->TimeSteps();
+  if (done) done = Capture(DeadlineAfter(state_->options.prepare_deadline));
+  return done;
+}
+
+std::vector<StepTime> NcclBackend::StepTimes() const {
+  // Events of a refit that is over are read; what fails here is told by whatever comes next.
+  Result<std::vector<StepTime>> steps = state_->recorder->StepTimes();
+  if (!steps) return {};
+  const std::int64_t launched =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(state_->launched.time_since_epoch())
+          .count();
+  for (StepTime& step : *steps) {
+    step.start_ns += launched;
+    step.end_ns += launched;
+  }
+  return *std::move(steps);
+}
+
 Result<void> NcclBackend::Start(std::uint64_t /*version*/) {
   State& state = *state_;
   // Another engine on it may have failed.
   if (Result<void> in_use = state.communicator->CheckInUse(); !in_use) return in_use;
   ++state.refits_begun;
+  state.launched = Clock::now();
   // No refit runs that could write it.
   __atomic_store_n(&state.marks->groups_ended, std::uint64_t{0}, __ATOMIC_RELEASE);
   if (state.options.eager) {
@@ -363,7 +386,7 @@ StopResult NcclBackend::Stop(std::chrono::nanoseconds grace) {
     if (Clock::now() >= deadline) return AbandonState();
     std::this_thread::sleep_for(kPollInterval);
   }
-  state.facts.reset();
+  state.exchange.reset();
   // A graph refers to its communicator, so it goes first.
   state.graph.reset();
   return StopResult::kStopped;

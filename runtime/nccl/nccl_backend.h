@@ -50,7 +50,8 @@ struct NcclOptions {
   std::int64_t staging_bytes = 0;
   // Puts work onto the stream that derives more from what was installed: what the compiler's
   // summary lists under "recompute after install".
-  // Called once, in Bind, while the stream is capturing; in eager mode at every refit.
+  // Called while the stream is capturing, once in Bind and once in RecordSteps; in eager mode at
+  // every refit.
   std::function<Result<void>(CUstream_st*)> recompute;
   // How long Bind, and in eager mode Replay, may wait for other ranks.
   std::chrono::nanoseconds prepare_deadline = std::chrono::seconds(60);
@@ -76,6 +77,10 @@ class NcclBackend final : public Backend {
   Result<std::byte*> AllocateStaging(std::int64_t bytes) override;
   Result<void> Prepare(LoweredRank lowered, std::vector<std::byte*> bases,
                        const std::string& job_digest) override;
+  // Captures once more, with events around the steps.
+  Result<void> RecordSteps() override;
+  // Each rank's on its device's clock, put where the host launched the refit.
+  std::vector<StepTime> StepTimes() const override;
   Result<void> Start(std::uint64_t version) override;
   Result<ReplayProgress> WaitFor(std::chrono::nanoseconds timeout) override;
   ReplayStatus Status() const override;
@@ -85,6 +90,7 @@ class NcclBackend final : public Backend {
   struct State;  // all that a replay touches; abandoned as a whole
   explicit NcclBackend(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
+  Result<void> Capture(std::chrono::steady_clock::time_point deadline);
   Result<void> PrepareState(LoweredRank lowered, std::vector<std::byte*> bases,
                             const std::string& job_digest);
   StopResult AbandonState();

@@ -2,26 +2,70 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "runtime/content_check.h"
+#include "runtime/deadline.h"
 #include "runtime/nccl/abandoned_memory.h"
 #include "runtime/nccl/cuda_status.h"
+#include "runtime/nccl/device_digests.h"
 #include "runtime/nccl/device_mirror.h"
 #include "runtime/nccl/nccl_backend.h"
+#include "runtime/nccl/rank_exchange.h"
+#include "runtime/trial_replay.h"
 #include "schedules/rank_part.h"
 
 namespace reshard {
 
-struct NcclTrial::State {
-  explicit State(TrialMemory trial_memory) : memory(std::move(trial_memory)) {}
+namespace {
 
+constexpr std::chrono::milliseconds kStopGrace{500};
+
+}  // namespace
+
+// Declared in the order in which the members may go, last first.
+struct NcclTrial::State {
+  State(const Plan& plan, RankIndex rank, TrialMemory trial_memory)
+      : place("rank " + std::to_string(rank)),
+        memory(std::move(trial_memory)),
+        content(plan, rank) {}
+
+  std::string place;
+  std::chrono::nanoseconds deadline{0};  // for agreeing on anything
   TrialMemory memory;
-  Result<void> filled;
   std::optional<DeviceMirror> mirror;
+  ContentCheck content;
+  std::optional<DeviceDigests> held;
+  std::optional<DeviceDigests> needed;
+  std::vector<std::uint64_t> held_digests;  // of the refit filled last: it may overwrite them
+  Result<void> filled;
   std::shared_ptr<Communicator> communicator;
-  std::optional<Engine> engine;  // goes before what it is bound to
+  std::unique_ptr<RankExchange> exchange;
+  std::optional<Engine> engine;
+  bool records_steps = false;
+  std::chrono::steady_clock::time_point zero;  // where the clocks of the ranks meet
+  bool is_abandoned = false;
+
+  // Ends what a collective that failed has left on the device.
+  void StopExchange() {
+    const auto end = std::chrono::steady_clock::now() + kStopGrace;
+    bool is_over = communicator->Stop(kStopGrace);
+    while (is_over && !exchange->IsIdle()) is_over = std::chrono::steady_clock::now() < end;
+    is_abandoned = !is_over;
+  }
+  Result<void> MakeDigests(const RankPart& part);
+  Result<void> Bind(RankPart part);
+  Result<void> MinimumOverRanks(std::span<std::uint64_t> values, const std::string& what) {
+    Result<void> done = exchange->MinimumOverRanks(values, DeadlineAfter(deadline), what);
+    if (!done) StopExchange();
+    return done;
+  }
 };
 
 NcclTrial::NcclTrial(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -34,7 +78,7 @@ NcclTrial::~NcclTrial() {
   if (engine.state().phase == EnginePhase::kRunning) {
     static_cast<void>(engine.WaitFor(std::chrono::nanoseconds(0)));
   }
-  if (engine.state().phase != EnginePhase::kFailedAbandoned) return;
+  if (engine.state().phase != EnginePhase::kFailedAbandoned && !state_->is_abandoned) return;
   Abandon({}, std::shared_ptr<State>(std::move(state_)));
 }
 
@@ -47,7 +91,8 @@ Result<NcclTrial> NcclTrial::Make(const Plan& plan, RankIndex rank, const Unique
   if (!chosen) return tl::unexpected(chosen.error());
   Result<TrialMemory> memory = TrialMemory::Make(plan.job, rank);
   if (!memory) return tl::unexpected(memory.error());
-  auto state = std::make_unique<State>(*std::move(memory));
+  auto state = std::make_unique<State>(plan, rank, *std::move(memory));
+  state->deadline = deadline;
   Result<DeviceMirror> mirror = DeviceMirror::Make(state->memory, place);
   if (!mirror) return tl::unexpected(mirror.error());
   state->mirror = *std::move(mirror);
@@ -63,31 +108,109 @@ Result<NcclTrial> NcclTrial::Make(const Plan& plan, RankIndex rank, const Unique
   state->communicator = *std::move(communicator);
 
   RankPart part = ExtractRankPart(plan, rank);
-  NcclOptions nccl;
-  nccl.prepare_deadline = deadline;
-  Result<std::unique_ptr<NcclBackend>> backend =
-      NcclBackend::Make(part, state->communicator, std::move(nccl));
-  if (!backend) return tl::unexpected(backend.error());
-  Result<Engine> engine = Engine::Open(std::move(part), *std::move(backend));
-  if (!engine) return tl::unexpected(engine.error());
-  state->engine.emplace(*std::move(engine));
-  const Result<void> bound =
-      state->engine->Bind(state->mirror->SourceBuffers(), state->mirror->DestinationBuffers());
-  if (!bound) return tl::unexpected(bound.error());
+  Result<void> done = state->MakeDigests(part);
+  if (done) done = state->Bind(std::move(part));
+  if (!done) return tl::unexpected(done.error());
   return NcclTrial(std::move(state));
 }
 
-void NcclTrial::Fill(std::uint64_t refit) { state_->filled = state_->mirror->Fill(refit); }
+Result<void> NcclTrial::State::MakeDigests(const RankPart& part) {
+  const Result<std::vector<std::byte*>> addresses =
+      MatchBuffers(part, mirror->SourceBuffers(), mirror->DestinationBuffers());
+  if (!addresses) return tl::unexpected(addresses.error());
+  const std::size_t sources = part.source_parameters.size();
+  for (const auto& [digests, table, bases] :
+       {std::tuple(&held, &content.held(), std::span(*addresses).first(sources)),
+        std::tuple(&needed, &content.needed(), std::span(*addresses).subspan(sources))}) {
+    Result<DeviceDigests> made = DeviceDigests::Make(*table, bases, place);
+    if (!made) return tl::unexpected(made.error());
+    *digests = *std::move(made);
+  }
+  return {};
+}
+
+Result<void> NcclTrial::State::Bind(RankPart part) {
+  NcclOptions nccl;
+  nccl.prepare_deadline = deadline;
+  Result<std::unique_ptr<NcclBackend>> backend =
+      NcclBackend::Make(part, communicator, std::move(nccl));
+  if (!backend) return tl::unexpected(backend.error());
+  Result<Engine> opened = Engine::Open(std::move(part), *std::move(backend));
+  if (!opened) return tl::unexpected(opened.error());
+  engine.emplace(*std::move(opened));
+  Result<std::unique_ptr<RankExchange>> made = RankExchange::Make(place, *communicator);
+  if (!made) return tl::unexpected(made.error());
+  exchange = *std::move(made);
+  return engine->Bind(mirror->SourceBuffers(), mirror->DestinationBuffers());
+}
+
+void NcclTrial::Fill(std::uint64_t refit) {
+  state_->filled = state_->mirror->Fill(refit);
+  if (!state_->filled) return;
+  Result<std::vector<std::uint64_t>> held = state_->held->Run();
+  if (held) {
+    state_->held_digests = *std::move(held);
+  } else {
+    state_->filled = tl::unexpected(held.error());
+  }
+}
 
 Result<double> NcclTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds deadline) {
-  const auto start = std::chrono::steady_clock::now();
   Result<void> done = state_->filled;
+  std::uint64_t nothing[] = {0};
+  if (done && state_->records_steps) {
+    done = state_->MinimumOverRanks(nothing, "meeting before the replay");
+  }
+  state_->zero = std::chrono::steady_clock::now();
   if (done) done = state_->engine->Replay(refit);
   if (done) done = state_->engine->WaitFor(deadline);
   if (!done) return tl::unexpected(done.error());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - state_->zero).count();
 }
 
-Result<void> NcclTrial::Check(std::uint64_t refit) { return state_->mirror->Check(refit); }
+Result<void> NcclTrial::Check(std::uint64_t refit) {
+  const Result<std::vector<std::uint64_t>> needed = state_->needed->Run();
+  if (!needed) return tl::unexpected(needed.error());
+  return state_->content.Run(state_->held_digests, *needed, state_->mirror->Check(refit),
+                             [this](std::span<std::uint64_t> values, const std::string& what) {
+                               return state_->MinimumOverRanks(values, what);
+                             });
+}
+
+Result<void> NcclTrial::RecordSteps() {
+  state_->records_steps = true;
+  return state_->engine->RecordSteps();
+}
+
+Result<std::vector<StepTime>> NcclTrial::StepTimes() {
+  std::vector<StepTime> own = state_->engine->StepTimes();
+  const std::int64_t zero =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(state_->zero.time_since_epoch()).count();
+  for (StepTime& step : own) {
+    step.start_ns -= zero;
+    step.end_ns -= zero;
+  }
+  const std::string what = "gathering when steps ran";
+  const std::uint64_t count = own.size();
+  std::uint64_t most[] = {~count};  // the complement of the greatest is the least
+  if (Result<void> told = state_->MinimumOverRanks(most, what); !told) {
+    return tl::unexpected(told.error());
+  }
+  StepTime none;
+  none.rank = -1;
+  own.resize(~most[0], none);
+  const Result<std::vector<std::byte>> all = state_->exchange->Gather(
+      std::as_bytes(std::span(own)), DeadlineAfter(state_->deadline), what);
+  if (!all) {
+    state_->StopExchange();
+    return tl::unexpected(all.error());
+  }
+  std::vector<StepTime> steps(all->size() / sizeof(StepTime));
+  std::memcpy(static_cast<void*>(steps.data()), all->data(), all->size());
+  std::erase_if(steps, [](const StepTime& step) { return step.rank < 0; });
+  return FromFirstStart(std::move(steps));
+}
+
+DeviceMirror& NcclTrial::mirror() { return *state_->mirror; }
 
 }  // namespace reshard

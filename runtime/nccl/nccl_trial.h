@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "foundation/error.h"
 #include "runtime/engine.h"
@@ -12,6 +13,8 @@
 #include "schedules/plan.h"
 
 namespace reshard {
+
+class DeviceMirror;
 
 // All ranks call the same functions in the same order.
 class NcclTrial {
@@ -29,8 +32,20 @@ class NcclTrial {
   // As in TrialReplay, for this rank. What goes wrong in Fill is what the next Replay returns.
   void Fill(std::uint64_t refit);
   Result<double> Replay(std::uint64_t refit, std::chrono::nanoseconds deadline);
-  // Every byte of the rank's parameters, copied to the host.
+  // Content digests of the rank's fragments, computed on the device, against those of their
+  // holders, and every byte of its parameters, copied to the host. The error names the lowest rank
+  // with a wrong byte, on every rank.
   Result<void> Check(std::uint64_t refit);
+
+  // Opt-in: from the next replay on StepTimes() tells when each step ran.
+  Result<void> RecordSteps();
+  // Of the last replay, of all ranks, on all of them: in the order of their ends, from the start of
+  // the first step. Clocks of ranks are set where they meet before the replay: as far apart as the
+  // ends of one small collective.
+  Result<std::vector<StepTime>> StepTimes();
+
+  // For tests: the rank's parameters on the device.
+  DeviceMirror& mirror();
 
  private:
   struct State;

@@ -108,6 +108,7 @@ Result<void> ReplayRecorder::Issue(cudaStream_t stream, TimePoint deadline) {
 
 Result<void> ReplayRecorder::Record(bool is_captured, TimePoint deadline) {
   groups_.clear();
+  is_captured_ = is_captured;
   const cudaStream_t exchange = StreamOf(Lane::kExchange);
   // The refit is counted first: a rank that never gets to its end has counted it, too.
   Result<void> done = CheckLaunch(LaunchCommitBegin(in_.commit, exchange), in_.place,
@@ -117,12 +118,13 @@ Result<void> ReplayRecorder::Record(bool is_captured, TimePoint deadline) {
        {StreamOf(Lane::kPack), StreamOf(Lane::kUnpack), marks_.get(), release_.get()}) {
     if (done) done = Check(cudaStreamWaitEvent(stream, begin_.get(), 0));
   }
+  if (done) done = RecordEvent(refit_begins_, exchange);
   if (done) done = RecordLanes(deadline);
-  if (done) done = RecordSourceRelease(is_captured);
+  if (done) done = RecordSourceRelease();
   for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
     if (done) done = Order(StreamOf(lane), joined_.get(), exchange);
   }
-  if (done) done = RecordRecompute(is_captured);
+  if (done) done = RecordRecompute();
   if (done) done = RecordCommit(deadline);
   for (const cudaStream_t stream : {marks_.get(), release_.get()}) {
     if (done) done = Order(stream, joined_.get(), exchange);
@@ -159,25 +161,95 @@ Result<void> ReplayRecorder::RecordStep(Lane lane, RoundIndex step, TimePoint de
     done = Check(cudaStreamWaitEvent(stream, EndOf(wait.on, step - wait.lag), 0));
     if (!done) return done;
   }
+  TimedStep* const timed = TimedStepOf(lane, step);
+  if (timed != nullptr) done = RecordEvent(timed->begin, stream);
+  if (done) done = RecordWork(lane, step, deadline);
+  if (done && timed != nullptr) done = RecordEvent(timed->end, stream);
+  if (!done) return done;
+  return Check(cudaEventRecord(EndOf(lane, step), stream));
+}
+
+Result<void> ReplayRecorder::RecordWork(Lane lane, RoundIndex step, TimePoint deadline) {
+  const cudaStream_t stream = StreamOf(lane);
   const auto round = static_cast<std::size_t>(step);
   switch (lane) {
     case Lane::kPack:
-      done = CheckLaunch(LaunchCopies(in_.tables, in_.packs[round], stream), in_.place,
+      return CheckLaunch(LaunchCopies(in_.tables, in_.packs[round], stream), in_.place,
                          "pack step " + std::to_string(step));
-      break;
     case Lane::kExchange: {
       const LoweredRound& lowered = in_.lowered->rounds[round];
-      done = RecordGroup(step, "its exchange", lowered.sends, in_.staging, lowered.receives,
+      return RecordGroup(step, "its exchange", lowered.sends, in_.staging, lowered.receives,
                          in_.staging, deadline);
-      break;
     }
     case Lane::kUnpack:
-      done = CheckLaunch(LaunchCopies(in_.tables, in_.unpacks[round], stream), in_.place,
+      return CheckLaunch(LaunchCopies(in_.tables, in_.unpacks[round], stream), in_.place,
                          "unpack step " + std::to_string(step));
-      break;
   }
-  if (!done) return done;
-  return Check(cudaEventRecord(EndOf(lane, step), stream));
+  return {};
+}
+
+Result<void> ReplayRecorder::TimeSteps() {
+  if (refit_begins_ != nullptr) return {};
+  const auto make = [this](OwnedEvent& event) -> Result<void> {
+    Result<OwnedEvent> made = MakeEvent(in_.place, true);
+    if (!made) return tl::unexpected(made.error());
+    event = *std::move(made);
+    return {};
+  };
+  Result<void> done = make(refit_begins_);
+  for (const Lane lane : kLanes) {
+    for (std::size_t r = 0; done && r < in_.lowered->rounds.size(); ++r) {
+      const LoweredRound& round = in_.lowered->rounds[r];
+      const bool has_work = lane == Lane::kPack ? !round.pack.empty()
+                            : lane == Lane::kUnpack
+                                ? !round.unpack.empty()
+                                : !round.sends.empty() || !round.receives.empty();
+      if (!has_work) continue;
+      TimedStep& timed = timed_[static_cast<std::size_t>(lane)].emplace_back();
+      timed.lane = lane;
+      timed.step = static_cast<RoundIndex>(r);
+      done = make(timed.begin);
+      if (done) done = make(timed.end);
+    }
+  }
+  return done;
+}
+
+ReplayRecorder::TimedStep* ReplayRecorder::TimedStepOf(Lane lane, RoundIndex step) {
+  std::vector<TimedStep>& timed = timed_[static_cast<std::size_t>(lane)];
+  const auto found =
+      std::lower_bound(timed.begin(), timed.end(), step,
+                       [](const TimedStep& t, RoundIndex wanted) { return t.step < wanted; });
+  return found == timed.end() || found->step != step ? nullptr : &*found;
+}
+
+Result<void> ReplayRecorder::RecordEvent(const OwnedEvent& event, cudaStream_t stream) {
+  if (event == nullptr) return {};
+  // In a graph an ordinary record would only order nodes; this one is carried out at every replay.
+  return Check(cudaEventRecordWithFlags(
+      event.get(), stream, is_captured_ ? cudaEventRecordExternal : cudaEventRecordDefault));
+}
+
+Result<std::vector<StepTime>> ReplayRecorder::StepTimes() const {
+  std::vector<StepTime> steps;
+  for (const std::vector<TimedStep>& lane : timed_) {
+    for (const TimedStep& timed : lane) {
+      StepTime step = {in_.lowered->rank, timed.lane, timed.step, 0, 0};
+      for (const auto& [event, time] : {std::pair(timed.begin.get(), &step.start_ns),
+                                        std::pair(timed.end.get(), &step.end_ns)}) {
+        float milliseconds = 0;
+        const Result<void> read =
+            CheckCuda(cudaEventElapsedTime(&milliseconds, refit_begins_.get(), event), in_.place,
+                      "when a step ran cannot be read");
+        if (!read) return tl::unexpected(read.error());
+        *time = static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+      }
+      steps.push_back(step);
+    }
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepTime& a, const StepTime& b) { return a.end_ns < b.end_ns; });
+  return steps;
 }
 
 Result<void> ReplayRecorder::RecordGroup(RoundIndex round, const std::string& name,
@@ -222,7 +294,7 @@ Result<void> ReplayRecorder::RecordGroup(RoundIndex round, const std::string& na
                      "a group cannot be marked");
 }
 
-Result<void> ReplayRecorder::RecordSourceRelease(bool is_captured) {
+Result<void> ReplayRecorder::RecordSourceRelease() {
   const std::vector<LoweredRound>& rounds = in_.lowered->rounds;
   std::optional<RoundIndex> last_pack;
   std::optional<RoundIndex> last_unpack;
@@ -242,17 +314,14 @@ Result<void> ReplayRecorder::RecordSourceRelease(bool is_captured) {
     done = Check(cudaStreamWaitEvent(release_.get(), EndOf(Lane::kUnpack, *last_unpack), 0));
   }
   if (!done) return done;
-  // In a graph an ordinary record would only order nodes; this one is carried out at every replay.
-  return Check(
-      cudaEventRecordWithFlags(source_released_.get(), release_.get(),
-                               is_captured ? cudaEventRecordExternal : cudaEventRecordDefault));
+  return RecordEvent(source_released_, release_.get());
 }
 
-Result<void> ReplayRecorder::RecordRecompute(bool is_captured) {
+Result<void> ReplayRecorder::RecordRecompute() {
   if (!in_.recompute) return {};
   const cudaStream_t exchange = StreamOf(Lane::kExchange);
   Result<void> done = in_.recompute(exchange);
-  if (!done || !is_captured) return done;
+  if (!done || !is_captured_) return done;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   done = Check(cudaStreamIsCapturing(exchange, &status));
   if (!done || status == cudaStreamCaptureStatusActive) return done;

@@ -18,6 +18,7 @@
 #include "runtime/nccl/commit_tree.h"
 #include "runtime/nccl/communicator.h"
 #include "runtime/nccl/device_resources.h"
+#include "schedules/replay_record.h"
 
 namespace reshard {
 
@@ -49,6 +50,9 @@ class ReplayRecorder {
  public:
   static Result<std::unique_ptr<ReplayRecorder>> Make(RecorderInputs inputs);
 
+  // From the next Capture() or Issue() on events measure when steps begin and end.
+  Result<void> TimeSteps();
+
   // Puts everything into a graph. NCCL's connections to peers are made on the way, at most until
   // `deadline`.
   Result<OwnedGraphExec> Capture(std::chrono::steady_clock::time_point deadline);
@@ -56,10 +60,14 @@ class ReplayRecorder {
   // Puts everything after what is in `stream`, and what comes there later after everything.
   Result<void> Issue(cudaStream_t stream, std::chrono::steady_clock::time_point deadline);
 
-  // The NCCL groups in the order in which HostMarks::groups_ended counts them. Valid after one of the two.
+  // The NCCL groups in the order in which HostMarks::groups_ended counts them. Valid after one of
+  // the two.
   const std::vector<NcclGroup>& groups() const { return groups_; }
   // Fires in every refit when the last byte has left the source parameters.
   cudaEvent_t source_released() const { return source_released_.get(); }
+  // Of the last refit, which is over: in the order of their ends, nanoseconds from its beginning on
+  // the device's clock. Steps with nothing to do are none. Empty unless they are timed.
+  Result<std::vector<StepTime>> StepTimes() const;
   // Whether all streams are idle: nothing that Issue() began, or a capture that was given up, runs.
   bool IsIdle() const;
 
@@ -71,8 +79,11 @@ class ReplayRecorder {
   Result<void> Record(bool is_captured, TimePoint deadline);
   Result<void> RecordLanes(TimePoint deadline);
   Result<void> RecordStep(Lane lane, RoundIndex step, TimePoint deadline);
-  Result<void> RecordSourceRelease(bool is_captured);
-  Result<void> RecordRecompute(bool is_captured);
+  // Records an event of each refit; nothing where it is null.
+  Result<void> RecordEvent(const OwnedEvent& event, cudaStream_t stream);
+  Result<void> RecordWork(Lane lane, RoundIndex step, TimePoint deadline);
+  Result<void> RecordSourceRelease();
+  Result<void> RecordRecompute();
   Result<void> RecordCommit(TimePoint deadline);
   Result<void> RecordCommitOfSide(const CommitPlace& place, TimePoint deadline);
   Result<void> RecordGroup(RoundIndex round, const std::string& name,
@@ -87,6 +98,15 @@ class ReplayRecorder {
     return ends_[static_cast<std::size_t>(lane)][static_cast<std::size_t>(step)].get();
   }
 
+  // Events that measure when a step with something to do began and ended.
+  struct TimedStep {
+    Lane lane = Lane::kPack;
+    RoundIndex step = 0;
+    OwnedEvent begin;
+    OwnedEvent end;
+  };
+  TimedStep* TimedStepOf(Lane lane, RoundIndex step);
+
   RecorderInputs in_;
   OwnedStream lanes_[kLaneCount];
   OwnedStream marks_;    // tells the host of groups that have ended, beside the lanes
@@ -96,6 +116,9 @@ class ReplayRecorder {
   OwnedEvent group_ended_;
   OwnedEvent joined_;
   OwnedEvent source_released_;
+  bool is_captured_ = false;                  // what is being recorded
+  OwnedEvent refit_begins_;                   // null unless steps are timed
+  std::vector<TimedStep> timed_[kLaneCount];  // ascending by step
   std::vector<NcclGroup> groups_;
 };
 

@@ -1,8 +1,8 @@
 // What a test orders the doubles to do, and what they saw.
 //
 // The doubles stand in for the CUDA runtime and NCCL at link time: the same functions, with threads
-// for streams and host memory for the device's. Ranks are threads of one process, or one thread
-// that plays them all.
+// for streams and host memory for the device's. Ranks are threads of one process, one thread that
+// plays them all, or processes of one machine (shared_world.h).
 #pragma once
 
 #include <cstdint>

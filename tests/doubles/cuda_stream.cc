@@ -116,9 +116,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   ++CallsOfThisThread().allocations;
   *event = new CUevent_st;
+  (*event)->measures_time = (flags & cudaEventDisableTiming) == 0;
   CountLive(&Live::events, 1);
   return cudaSuccess;
 }
@@ -160,6 +161,17 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->capture != nullptr && !event->capture->ended) return RefuseInCapture();
   const std::lock_guard lock(TheProgress().mutex);
   return event->marker == nullptr || event->marker->reached ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  ++CallsOfThisThread().queries;
+  if (!start->measures_time || !end->measures_time) return cudaErrorInvalidResourceHandle;
+  const std::lock_guard lock(TheProgress().mutex);
+  if (start->marker == nullptr || end->marker == nullptr) return cudaErrorInvalidResourceHandle;
+  if (!start->marker->reached || !end->marker->reached) return cudaErrorNotReady;
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(end->marker->when - start->marker->when).count();
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -225,6 +225,25 @@ TEST_F(CaptureTest, CountsWhatIsCalledNotWhatIsCaptured) {
   EXPECT_TRUE(calls == wanted);
 }
 
+TEST_F(CudaStreamTest, EventsMeasureTimeWhereWanted) {
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&begin, cudaEventDefault), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&end, cudaEventDefault), cudaSuccess);
+  float milliseconds = -1;
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventRecord(begin, first_), cudaSuccess);
+  const auto pause = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  EXPECT_EQ(cudaLaunchHostFunc(first_, pause, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(end, first_), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaSuccess);
+  EXPECT_GE(milliseconds, 2);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, forked_, end), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventDestroy(begin), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(end), cudaSuccess);
+}
+
 }  // namespace
 }  // namespace doubles
 }  // namespace reshard

@@ -85,6 +85,11 @@ class DeviceRange {
     return open_view_ + OffsetOf(pointer);
   }
 
+  int file() const { return file_; }
+  // Beyond the range for an address before it, too.
+  std::size_t OffsetOf(const void* pointer) const {
+    return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(begin_);
+  }
   bool IsInRange(const void* pointer) const { return OffsetOf(pointer) < kRangeBytes; }
 
   void Open() {
@@ -101,10 +106,6 @@ class DeviceRange {
     void* const range = mmap(nullptr, kRangeBytes, access, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (range == MAP_FAILED) std::abort();
     return static_cast<std::byte*>(range);
-  }
-  // Beyond the range for an address before it, too.
-  std::size_t OffsetOf(const void* pointer) const {
-    return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(begin_);
   }
   void Protect(int access) {
     if (reach_ > 0 && mprotect(begin_, reach_, access) != 0) std::abort();
@@ -135,6 +136,10 @@ bool IsDeviceAddress(const void* pointer) { return Range().IsInRange(pointer); }
 std::vector<void*> AllocationsOf(std::size_t bytes) { return Range().Find(bytes); }
 
 std::byte* InOpenView(const void* pointer) { return Range().InOpenView(pointer); }
+
+int DeviceFile() { return Range().file(); }
+std::size_t DeviceRangeBytes() { return kRangeBytes; }
+std::uint64_t OffsetInDevice(const void* pointer) { return Range().OffsetOf(pointer); }
 
 DeviceAccess::DeviceAccess() { Range().Open(); }
 DeviceAccess::~DeviceAccess() { Range().Close(); }

@@ -28,6 +28,12 @@ std::vector<void*> AllocationsOf(std::size_t bytes);
 // their own.
 std::byte* InOpenView(const void* pointer);
 
+// For other processes, which map it: the file that device memory lies in, its size, and where in it
+// a device address is.
+int DeviceFile();
+std::size_t DeviceRangeBytes();
+std::uint64_t OffsetInDevice(const void* pointer);
+
 // Device memory may be touched while one of these lives.
 class DeviceAccess {
  public:

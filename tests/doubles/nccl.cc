@@ -1,8 +1,8 @@
 // The functions of NCCL.
 #include <nccl.h>
 
-#include <atomic>
-#include <cstring>
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 #include <utility>
@@ -28,6 +28,7 @@ struct ncclComm {
   // A group of a non-blocking communicator that is not launched yet: its peers are not connected,
   // or it has been polled too few times.
   std::shared_ptr<const std::vector<PointToPoint>> pending;
+  std::function<void()> then;  // what the stream does after it; may be empty
   cudaStream_t pending_stream = nullptr;
   int polls_left = 0;
 };
@@ -39,6 +40,7 @@ struct OpenGroup {
   ncclComm* communicator = nullptr;
   cudaStream_t stream = nullptr;
   std::vector<PointToPoint> operations;
+  std::function<void()> then;  // of a collective that computes
 };
 
 OpenGroup& GroupOfThisThread() {
@@ -49,10 +51,10 @@ OpenGroup& GroupOfThisThread() {
 // With the lock held.
 bool IsReady(const ncclComm& communicator) {
   const Endpoint& endpoint = *communicator.endpoint;
-  if (!IsComplete(*endpoint.world)) return false;
+  if (!endpoint.world->IsComplete()) return false;
   if (communicator.pending == nullptr) return true;
   for (const PointToPoint& operation : *communicator.pending) {
-    if (!IsConnected(*endpoint.world, endpoint.rank, operation.peer)) return false;
+    if (!endpoint.world->IsConnected(endpoint.rank, operation.peer)) return false;
   }
   return true;
 }
@@ -63,6 +65,8 @@ void LaunchPending(ncclComm& communicator) {
   communicator.pending_stream->Add([endpoint = communicator.endpoint, operations] {
     return reshard::doubles::RunGroup(endpoint, operations);
   });
+  const auto then = std::exchange(communicator.then, nullptr);
+  if (then) communicator.pending_stream->Add(reshard::doubles::Work(then));
 }
 
 ncclResult_t Launch(OpenGroup group) {
@@ -73,11 +77,12 @@ ncclResult_t Launch(OpenGroup group) {
   communicator->pending =
       std::make_shared<const std::vector<PointToPoint>>(std::move(group.operations));
   communicator->pending_stream = group.stream;
+  communicator->then = std::move(group.then);
   communicator->polls_left = GetControls().polls_in_progress;
   std::unique_lock lock(TheProgress().mutex);
   Endpoint& endpoint = *communicator->endpoint;
   for (const PointToPoint& operation : *communicator->pending) {
-    WantPeer(*endpoint.world, endpoint.rank, operation.peer);
+    endpoint.world->WantPeer(endpoint.rank, operation.peer);
   }
   if (communicator->blocking) {
     TheProgress().changed.wait(lock, [&] { return IsReady(*communicator); });
@@ -96,7 +101,7 @@ ncclResult_t Add(PointToPoint operation, ncclDataType_t type, ncclComm* communic
   {
     const std::lock_guard lock(TheProgress().mutex);
     if (communicator->endpoint->aborted || operation.peer < 0 ||
-        operation.peer >= RankCount(*communicator->endpoint->world)) {
+        operation.peer >= communicator->endpoint->world->rank_count()) {
       return ncclInvalidArgument;
     }
   }
@@ -164,10 +169,7 @@ ncclResult_t ncclGetVersion(int* version) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  static std::atomic<std::uint64_t> next{1};
-  *id = {};
-  const std::uint64_t number = next++;
-  std::memcpy(id->internal, &number, sizeof(number));
+  *id = reshard::doubles::MakeId();
   return ncclSuccess;
 }
 
@@ -213,7 +215,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error)
 
 ncclResult_t ncclCommCount(const ncclComm_t communicator, int* count) {
   const std::lock_guard lock(TheProgress().mutex);
-  *count = RankCount(*communicator->endpoint->world);
+  *count = communicator->endpoint->world->rank_count();
   return ncclSuccess;
 }
 
@@ -226,6 +228,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t communicator, int) {
   HangOnDemand();
   const std::lock_guard lock(TheProgress().mutex);
   communicator->pending.reset();
+  communicator->then = nullptr;
   Abort(*communicator->endpoint);
   return ncclSuccess;
 }
@@ -294,6 +297,40 @@ ncclResult_t ncclAllGather(const void* data, void* all, size_t count, ncclDataTy
     if (added != ncclSuccess) return added;
   }
   return ncclGroupEnd();
+}
+
+// As everyone's values to everyone, into memory of its own as NCCL's buffers are, and then the
+// minimum; the runtime wants no more.
+ncclResult_t ncclAllReduce(const void* data, void* reduced, size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
+  if (type != ncclUint64 || operation != ncclMin || GroupOfThisThread().depth > 0) {
+    return ncclInvalidArgument;
+  }
+  const std::size_t bytes = count * sizeof(std::uint64_t);
+  if (stream == nullptr || !reshard::doubles::IsDevice(data, bytes) ||
+      !reshard::doubles::IsDevice(reduced, bytes)) {
+    return ncclInvalidArgument;
+  }
+  int ranks = 0;
+  ncclCommCount(communicator, &ranks);
+  const auto all = std::make_shared<std::vector<std::uint64_t>>(count * static_cast<size_t>(ranks));
+  OpenGroup group;
+  group.communicator = communicator;
+  group.stream = stream;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::uint64_t* const place = all->data() + count * static_cast<std::size_t>(rank);
+    group.operations.push_back(
+        {true, rank, static_cast<std::byte*>(const_cast<void*>(data)), bytes});
+    group.operations.push_back({false, rank, reinterpret_cast<std::byte*>(place), bytes});
+  }
+  group.then = [all, reduced, count] {
+    auto* const minimum = reinterpret_cast<std::uint64_t*>(reshard::doubles::InOpenView(reduced));
+    std::copy_n(all->begin(), count, minimum);
+    for (std::size_t i = count; i < all->size(); ++i) {
+      minimum[i % count] = std::min(minimum[i % count], (*all)[i]);
+    }
+  };
+  return Launch(std::move(group));
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {

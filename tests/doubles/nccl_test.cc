@@ -273,6 +273,25 @@ TEST_F(NcclTest, GathersFromAll) {
   }
 }
 
+// Bytes of rank r are r + 1, so the numbers ascend with the rank.
+TEST_F(NcclTest, ReducesToTheMinimumOfAll) {
+  Make(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_NE(ncclAllReduce(At(rank).data, At(rank).data + 96, 2, ncclUint64, ncclMax,
+                            At(rank).communicator, At(rank).stream),
+              ncclInProgress);
+    ncclAllReduce(At(rank).data, At(rank).data + 96, 2, ncclUint64, ncclMin, At(rank).communicator,
+                  At(rank).stream);
+  }
+  EXPECT_TRUE(Settle({0, 1, 2}));
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(Ends(rank));
+    EXPECT_EQ(Value(rank, 96), 1);
+    EXPECT_EQ(Value(rank, 111), 1);
+    EXPECT_EQ(Value(rank, 112), rank + 1);
+  }
+}
+
 TEST_F(NcclTest, RefusesHostMemoryAndUnknownPeers) {
   Make(1);
   std::byte host[10];

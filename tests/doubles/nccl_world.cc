@@ -1,48 +1,23 @@
 #include "tests/doubles/nccl_world.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
-#include <optional>
-#include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "tests/doubles/controls.h"
-#include "tests/doubles/device_memory.h"
+#include "tests/doubles/shared_world.h"
+#include "tests/doubles/thread_world.h"
 
 namespace reshard::doubles {
-
-class GroupRun;
-
-// An operation that waits for its other end.
-struct Posted {
-  PointToPoint operation;
-  std::shared_ptr<GroupRun> group;
-  std::optional<std::vector<std::byte>> read_early;  // a send's bytes, as they were when posted
-};
-
-using Pair = std::pair<int, int>;  // from, to
-
-class World {
- public:
-  explicit World(int ranks) : endpoints(static_cast<std::size_t>(ranks)) {}
-
-  // By a draw: takes the bytes of a send before any operation of its cut makes progress.
-  void MayReadEarly(Posted& posted);
-  void Post(Posted posted);
-  void Drop(const Endpoint& endpoint);
-
-  std::vector<std::shared_ptr<Endpoint>> endpoints;
-  int joined = 0;
-  std::set<Pair> wanted;
-  std::map<Pair, std::deque<Posted>> sends;
-  std::map<Pair, std::deque<Posted>> receives;
-  std::mt19937_64 random{GetControls().seed};
-};
+namespace {
 
 // All with the lock of TheProgress() held, but Begin.
 class GroupRun final : public Operation, public std::enable_shared_from_this<GroupRun> {
@@ -69,17 +44,13 @@ class GroupRun final : public Operation, public std::enable_shared_from_this<Gro
                       : 0;
         }
         PostNextCut();
+        if (is_dying_ && endpoint_->dies_as_process) raise(SIGKILL);
       }
     }
     TheProgress().changed.notify_all();
   }
 
   bool IsDone() const override { return done_ || endpoint_->aborted; }
-  const std::shared_ptr<Endpoint>& endpoint() const { return endpoint_; }
-
-  void EndOne() {
-    if (--open_ == 0) PostNextCut();
-  }
 
  private:
   void PostNextCut() {
@@ -94,10 +65,11 @@ class GroupRun final : public Operation, public std::enable_shared_from_this<Gro
     open_ = end - begin;
     std::vector<Posted> cut;
     for (std::size_t i = begin; i < end; ++i) {
-      cut.push_back({(*operations_)[i], shared_from_this(), std::nullopt});
-      endpoint_->world->MayReadEarly(cut.back());
+      cut.push_back({(*operations_)[i], endpoint_, [run = shared_from_this()] {
+                       if (--run->open_ == 0) run->PostNextCut();
+                     }});
     }
-    for (Posted& posted : cut) endpoint_->world->Post(std::move(posted));
+    endpoint_->world->Post(std::move(cut));
   }
 
   std::shared_ptr<Endpoint> endpoint_;
@@ -109,68 +81,52 @@ class GroupRun final : public Operation, public std::enable_shared_from_this<Gro
   bool done_ = false;
 };
 
-void World::MayReadEarly(Posted& posted) {
-  const PointToPoint& operation = posted.operation;
-  if (!operation.sends || random() % 2 == 0) return;
-  const std::byte* const data = InOpenView(operation.data);
-  posted.read_early.emplace(data, data + operation.bytes);
+// RESHARD_DOUBLES_KILL=RANK:GROUP:OPERATIONS orders the process of that rank to die by SIGKILL in
+// that group, after so many operations of it.
+void ReadOwnDeath(Endpoint& endpoint) {
+  const char* const order = std::getenv("RESHARD_DOUBLES_KILL");
+  if (order == nullptr) return;
+  int rank = -1;
+  long long group = 0;
+  long long operations = 0;
+  if (std::sscanf(order, "%d:%lld:%lld", &rank, &group, &operations) != 3) std::abort();
+  if (rank != endpoint.rank) return;
+  endpoint.dies_at = group;
+  endpoint.operations_before_death = operations;
+  endpoint.dies_as_process = true;
 }
 
-void World::Post(Posted posted) {
-  const int own = posted.group->endpoint()->rank;
-  const bool is_send = posted.operation.sends;
-  const Pair pair = is_send ? Pair{own, posted.operation.peer} : Pair{posted.operation.peer, own};
-  (is_send ? sends : receives)[pair].push_back(std::move(posted));
-  std::deque<Posted>& senders = sends[pair];
-  std::deque<Posted>& receivers = receives[pair];
-  while (!senders.empty() && !receivers.empty() &&
-         senders.front().operation.bytes == receivers.front().operation.bytes) {
-    const Posted send = std::move(senders.front());
-    const Posted receive = std::move(receivers.front());
-    senders.pop_front();
-    receivers.pop_front();
-    const std::byte* const bytes =
-        send.read_early ? send.read_early->data() : InOpenView(send.operation.data);
-    std::memmove(InOpenView(receive.operation.data), bytes, send.operation.bytes);
-    send.group->EndOne();
-    receive.group->EndOne();
-  }
-}
+}  // namespace
 
-void World::Drop(const Endpoint& endpoint) {
-  for (auto* ends : {&sends, &receives}) {
-    for (auto& [pair, queue] : *ends) {
-      std::erase_if(queue, [&endpoint](const Posted& posted) {
-        return posted.group->endpoint().get() == &endpoint;
-      });
-    }
+ncclUniqueId MakeId() {
+  static std::atomic<std::uint64_t> next{1};
+  const std::uint64_t number = next++;
+  ncclUniqueId id = {};
+  if (std::getenv("RESHARD_DOUBLES_PROCESSES") != nullptr) {
+    const std::string name = SharedWorldName(number);
+    std::memcpy(id.internal, name.data(), std::min(name.size(), sizeof(id.internal) - 1));
+  } else {
+    std::memcpy(id.internal, &number, sizeof(number));
   }
+  return id;
 }
 
 std::shared_ptr<World> JoinWorld(const ncclUniqueId& id, int ranks,
                                  const std::shared_ptr<Endpoint>& endpoint) {
   static auto* const worlds = new std::map<std::string, std::weak_ptr<World>>;
   const std::lock_guard lock(TheProgress().mutex);
+  if (endpoint->rank < 0 || endpoint->rank >= ranks) return nullptr;
   std::weak_ptr<World>& known = (*worlds)[std::string(id.internal, sizeof(id.internal))];
   std::shared_ptr<World> world = known.lock();
-  if (world == nullptr) known = world = std::make_shared<World>(ranks);
-  if (RankCount(*world) != ranks || endpoint->rank < 0 || endpoint->rank >= ranks) return nullptr;
-  std::shared_ptr<Endpoint>& place = world->endpoints[static_cast<std::size_t>(endpoint->rank)];
-  if (place != nullptr) return nullptr;
-  place = endpoint;
-  ++world->joined;
+  if (world == nullptr) {
+    known = world = IsSharedWorldName(id.internal) ? MakeSharedWorld(id.internal, ranks)
+                                                   : std::make_shared<ThreadWorld>(ranks);
+  }
+  if (world == nullptr || world->rank_count() != ranks || !world->Join(endpoint)) return nullptr;
   endpoint->world = world;
+  ReadOwnDeath(*endpoint);
   TheProgress().changed.notify_all();
   return world;
-}
-
-bool IsComplete(const World& world) { return world.joined == RankCount(world); }
-int RankCount(const World& world) { return static_cast<int>(world.endpoints.size()); }
-void WantPeer(World& world, int rank, int peer) {
-  if (world.wanted.insert({rank, peer}).second) TheProgress().changed.notify_all();
-}
-bool IsConnected(const World& world, int rank, int peer) {
-  return world.wanted.count({rank, peer}) > 0 && world.wanted.count({peer, rank}) > 0;
 }
 
 void Abort(Endpoint& endpoint) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -37,20 +38,51 @@ struct Endpoint {
   // From this group on the rank does no more than `operations_before_death` operations of it.
   std::int64_t dies_at = -1;
   std::int64_t operations_before_death = 0;
+  bool dies_as_process = false;        // by SIGKILL, which leaves no trace of it
   std::chrono::microseconds delay{0};  // before each group
 };
+
+// An operation that waits for its other end.
+struct Posted {
+  PointToPoint operation;
+  std::shared_ptr<Endpoint> endpoint;
+  std::function<void()> ended;  // called with the lock held
+};
+
+// Ranks that are threads of this process, or processes of this machine. All with the lock of
+// TheProgress() held.
+class World {
+ public:
+  explicit World(int rank_count) : rank_count_(rank_count) {}
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  virtual ~World() = default;
+
+  int rank_count() const { return rank_count_; }
+  // False if that rank has joined before.
+  virtual bool Join(const std::shared_ptr<Endpoint>& endpoint) = 0;
+  virtual bool IsComplete() const = 0;
+  // Says that `rank` wants to exchange with `peer`; two ranks are connected once both have said so.
+  virtual void WantPeer(int rank, int peer) = 0;
+  virtual bool IsConnected(int rank, int peer) const = 0;
+  // Operations that make progress together.
+  virtual void Post(std::vector<Posted> cut) = 0;
+  // Takes back what the endpoint has posted; it posts no more.
+  virtual void Drop(const Endpoint& endpoint) = 0;
+
+ private:
+  int rank_count_;
+};
+
+// An id whose ranks are threads, or processes that share memory (shared_world.h).
+ncclUniqueId MakeId();
 
 // The world of `id`, which the first call makes. Fails (null) if it has another number of ranks.
 std::shared_ptr<World> JoinWorld(const ncclUniqueId& id, int ranks,
                                  const std::shared_ptr<Endpoint>& endpoint);
 
-// All with the lock of TheProgress() held.
-bool IsComplete(const World& world);
-int RankCount(const World& world);
-// Says that `rank` wants to exchange with `peer`; two ranks are connected once both have said so.
-void WantPeer(World& world, int rank, int peer);
-bool IsConnected(const World& world, int rank, int peer);
-// Drops what the endpoint has posted; its groups end, without having done their work.
+// Drops what the endpoint has posted; its groups end, without having done their work. With the lock
+// held.
 void Abort(Endpoint& endpoint);
 
 // One run of a group.

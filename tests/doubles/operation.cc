@@ -25,6 +25,7 @@ void Reach(Marker& marker) {
   {
     const std::lock_guard lock(TheProgress().mutex);
     marker.reached = true;
+    marker.when = std::chrono::steady_clock::now();
   }
   TheProgress().changed.notify_all();
 }

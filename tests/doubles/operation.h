@@ -1,6 +1,7 @@
 // What a stream or a graph carries out: kernels, copies, NCCL groups, waits.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@ Progress& TheProgress();
 // A point in the work of a stream that has been reached, or not yet. Guarded by TheProgress().
 struct Marker {
   bool reached = false;
+  std::chrono::steady_clock::time_point when;  // it was reached
 };
 void Reach(Marker& marker);
 

@@ -38,6 +38,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+  bool measures_time = false;
   std::shared_ptr<reshard::doubles::Marker> marker;  // of the last record outside of captures
   std::shared_ptr<reshard::doubles::Capture> capture;
   std::set<reshard::doubles::NodeIndex> captured_tail;

@@ -7,14 +7,18 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/edit_text.h"
 #include "compiler/job.h"
+#include "compiler/job_edit.h"
 #include "foundation/digest.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"
 #include "tests/compiler/random_job.h"
 #include "tests/doubles/controls.h"
+#include "tests/doubles/nccl_world.h"
 #include "tests/runtime/nccl/gpu_team.h"
 #include "tests/source_directory.h"
 
@@ -74,6 +78,59 @@ TEST(NcclReplayTest, TheTinyReferenceJob) {
   const doubles::Live before = doubles::LiveObjects();
   ReplayOnDoubles(*plan, 1, false, 2);
   ReplayOnDoubles(*plan, 2, true, 1);
+  EXPECT_TRUE(doubles::LiveObjects() == before);
+}
+
+// GPU 9 dies in a refit. The job goes on without the inference engine it belongs to, by another
+// plan, in the same process and on the same memory.
+TEST(NcclReplayTest, SurvivorsGoOnByAPlanWithoutTheDead) {
+  const Result<Job> job = ReadJob(SourceDirectory() + "/schedules/reference/tiny-moe.job.json");
+  ASSERT_TRUE(job) << ToString(job.error());
+  const std::optional<Plan> plan = CompileJob(*job);
+  const Result<std::vector<JobEdit>> edits = ParseJobEdits("gpu 9 dead");
+  ASSERT_TRUE(edits && plan);
+  const Result<std::string> edited = EditJob(job->canonical_json, *edits);
+  ASSERT_TRUE(edited) << ToString(edited.error());
+  const Result<Job> without = ParseJob(*edited, "edited job");
+  ASSERT_TRUE(without) << ToString(without.error());
+  const std::optional<Plan> next = CompileJob(*without);
+  ASSERT_TRUE(next);
+  ASSERT_EQ(next->job.ranks.size(), 12u);  // engines of four
+  ASSERT_NE(next->job_digest, plan->job_digest);
+
+  const doubles::Live before = doubles::LiveObjects();
+  {
+    GpuTeamOptions survivors;
+    {
+      GpuTeam team(*plan);
+      team.PrepareAll();
+      team.Refit(1);
+      doubles::KillRank(team.communicator(9).handle(), 1);
+      team.Fill(2);
+      team.Start(2);
+      std::vector<RankIndex> others = team.ranks();
+      std::erase(others, 9);
+      // Its peers notice, and nobody installs version 2 without it.
+      for (const auto& [rank, error] : team.WaitFor(500ms, others)) {
+        const bool is_source = plan->job.ranks[static_cast<std::size_t>(rank)].source_group >= 0;
+        EXPECT_TRUE(error || is_source) << rank;
+        if (error) {
+          EXPECT_EQ(ToString(team.engine(rank).state()), "failed(maybe mutated)");
+        }
+      }
+      EXPECT_LT(team.longest_wait(), 1500ms);
+      for (std::size_t r = 0; r < next->job.ranks.size(); ++r) {
+        // Ranks of the tiny job are its GPUs, 0 to 15.
+        const RankIndex old = next->job.ranks[r].gpu;
+        ASSERT_EQ(plan->job.ranks[static_cast<std::size_t>(old)].gpu, old);
+        survivors.mirrors[static_cast<RankIndex>(r)] = team.mirror(old);
+      }
+    }
+    GpuTeam rebuilt(*next, survivors);
+    rebuilt.PrepareAll();
+    for (std::uint64_t refit = 3; refit <= 5; ++refit) rebuilt.Refit(refit);
+    EXPECT_EQ(ToString(rebuilt.engine(11).state()), "installed(5)");
+  }
   EXPECT_TRUE(doubles::LiveObjects() == before);
 }
 

@@ -86,6 +86,41 @@ TEST_F(NcclBackendTest, AReplayIsOneLaunchAndNothingElse) {
   }
 }
 
+// Timed or not, a replay is one launch; in eager mode steps are timed as well.
+TEST_F(NcclBackendTest, TellsWhenStepsRanWhereThatIsWanted) {
+  for (const bool eager : {false, true}) {
+    GpuTeamOptions options;
+    options.nccl.eager = eager;
+    GpuTeam team(SmallPlan(), options);
+    team.PrepareAll();
+    team.Refit(1);
+    EXPECT_TRUE(team.engine(3).StepTimes().empty());
+    for (const RankIndex rank : team.ranks()) ASSERT_TRUE(team.engine(rank).RecordSteps());
+    for (std::uint64_t refit = 2; refit <= 4; ++refit) {
+      const auto before = std::chrono::steady_clock::now().time_since_epoch();
+      team.Refit(refit);
+      const auto after = std::chrono::steady_clock::now().time_since_epoch();
+      // Rank 3 receives in rounds 0 to 3, unpacks, packs and sends in 1 to 4.
+      const std::vector<StepTime> steps = team.engine(3).StepTimes();
+      EXPECT_EQ(steps.size(), 4u + 4u + 5u);
+      for (const StepTime& step : steps) {
+        EXPECT_EQ(step.rank, 3);
+        EXPECT_GE(step.start_ns, std::chrono::nanoseconds(before).count());
+        EXPECT_GE(step.end_ns, step.start_ns);
+        EXPECT_LE(step.end_ns, std::chrono::nanoseconds(after).count());
+      }
+    }
+  }
+  GpuTeam team(SmallPlan());
+  team.PrepareAll();
+  ASSERT_TRUE(team.engine(0).RecordSteps());
+  CallsOfThisThread() = {};
+  ASSERT_TRUE(team.engine(0).Replay(1));
+  Calls wanted;
+  wanted.graph_launches = 1;
+  EXPECT_TRUE(CallsOfThisThread() == wanted);
+}
+
 // C21: the same staging again and again, other values every time.
 TEST_F(NcclBackendTest, AThousandRefitsLeakNothing) {
   GpuTeam team(SmallPlan());
