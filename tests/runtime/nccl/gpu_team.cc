@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schedules/rank_part.h"
+#include "tests/runtime/altered_backend.h"
 
 namespace reshard {
 
@@ -108,7 +109,11 @@ std::optional<Error> GpuTeam::BindMember(RankIndex rank) {
       NcclBackend::Make(part, member.communicator, std::move(options));
   if (!backend) return backend.error();
   member.backend = backend->get();
-  Result<Engine> engine = Engine::Open(std::move(part), *std::move(backend));
+  std::unique_ptr<Backend> used = *std::move(backend);
+  if (const auto work = options_.other_work.find(rank); work != options_.other_work.end()) {
+    used = std::make_unique<AlteredBackend>(std::move(used), work->second);
+  }
+  Result<Engine> engine = Engine::Open(std::move(part), std::move(used));
   if (!engine) return engine.error();
   member.engine = std::make_unique<Engine>(*std::move(engine));
   const Result<void> bound =

@@ -23,6 +23,8 @@ struct GpuTeamOptions {
   // Changes to what single ranks are given.
   std::map<RankIndex, std::function<void(NcclOptions&)>> other_options;
   std::map<RankIndex, std::function<void(RankPart&)>> other_part;
+  // What single ranks do otherwise than their part of the plan says.
+  std::map<RankIndex, std::function<void(LoweredRank&)>> other_work;
   // Called with every communicator before anything is bound on it.
   std::function<void(Communicator&)> on_communicator;
   // Memory of an earlier team to be bound again, by rank.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 using doubles::Controls;
@@ -87,6 +89,43 @@ TEST_F(NcclFailureTest, ADeathAtAnyPointIsNoticedInTime) {
     // Exchange rounds, then the commit: up and down the tree of each side.
     EXPECT_GE(groups, 5) << dead;
     EXPECT_GE(deaths, 2 * groups - 1) << dead;
+  }
+}
+
+// C16: a rank that leaves out one operation, or sends another number of bytes than its peer
+// expects.
+TEST_F(NcclFailureTest, AnOperationThatHasNoOtherEndIsNoticedInTime) {
+  using Alter = std::function<void(LoweredRank&)>;
+  struct Case {
+    std::string what;
+    RankIndex rank;
+    Alter alter;
+    RankIndex peer;  // who waits for it
+    RoundIndex round;
+  };
+  const std::vector<Case> cases = {
+      {"a send left out", 0,
+       [](LoweredRank& work) { work.rounds[1].sends.erase(work.rounds[1].sends.begin()); }, 2, 2},
+      {"a receive left out", 2, [](LoweredRank& work) { work.rounds[2].receives.clear(); }, 0, 2},
+      {"a shorter send", 2, [](LoweredRank& work) { work.rounds[3].sends[0].bytes -= 1; }, 1, 3},
+      {"a shorter receive", 4, [](LoweredRank& work) { work.rounds[4].receives[0].bytes -= 1; }, 3,
+       4},
+  };
+  for (const Case& wrong : cases) {
+    SCOPED_TRACE(wrong.what);
+    GpuTeamOptions options;
+    options.other_work[wrong.rank] = wrong.alter;
+    GpuTeam team(SmallPlan(), options);
+    team.PrepareAll();
+    team.Fill(1);
+    team.Start(1);
+    const std::set<RankIndex> failed = WaitOfSurvivors(team, -1);
+    // No rank of the destination has the version; rank 0 is of the source alone, which may be done.
+    for (const RankIndex rank : {1, 2, 3, 4}) EXPECT_EQ(failed.count(rank), 1u) << rank;
+    const DeadlineMiss& miss = team.engine(wrong.peer).deadline_miss();
+    EXPECT_EQ(miss.round, wrong.round);
+    EXPECT_THAT(miss.peers, Contains(wrong.rank));
+    if (HasFailure()) return;
   }
 }
 
