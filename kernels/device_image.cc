@@ -59,4 +59,6 @@ TableLocation DeviceImage::Add(const DigestTable& table) {
           static_cast<std::int64_t>(tiles.size()), table.size()};
 }
 
+std::int64_t DeviceImage::AddBytes(std::span<const std::byte> bytes) { return Append(bytes); }
+
 }  // namespace reshard

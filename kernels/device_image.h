@@ -44,6 +44,8 @@ class DeviceImage {
   // Appends a table. Preconditions: fewer than 2^31 rows; their bytes or elements fit 64 bits.
   TableLocation Add(const CopyTable& table);
   TableLocation Add(const DigestTable& table);
+  // Appends anything else; its offset, a multiple of 16.
+  std::int64_t AddBytes(std::span<const std::byte> bytes);
 
   // To be uploaded to memory that is aligned to 16 bytes, as every device allocation is.
   std::span<const std::byte> bytes() const { return bytes_; }

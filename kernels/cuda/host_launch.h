@@ -42,6 +42,13 @@ inline void StoreForHost(std::uint64_t* word, std::uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+inline void atomicMax(unsigned int* most, unsigned int value) {
+  unsigned int known = __atomic_load_n(most, __ATOMIC_RELAXED);
+  while (known < value && !__atomic_compare_exchange_n(most, &known, value, true, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED)) {
+  }
+}
+
 inline void atomicAdd(unsigned long long* sum, unsigned long long value) {
   __atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
 }
