@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "compiler/fabric_rates.h"
 #include "schedules/number_text.h"
 
 namespace reshard {
@@ -27,7 +28,11 @@ class BoundCalculator {
  public:
   BoundCalculator(const JobRecords& job, const Demand& demand, const Cluster& cluster,
                   const RankResources& resources)
-      : job_(job), demand_(demand), cluster_(cluster), resources_(resources) {}
+      : job_(job),
+        demand_(demand),
+        cluster_(cluster),
+        resources_(resources),
+        fabric_(job, cluster) {}
 
   std::vector<BoundWitness> All(const DomainWeights* weights) {
     AddUp();
@@ -38,6 +43,8 @@ class BoundCalculator {
     add(GpuIngress());
     add(DomainIngress());
     add(DomainSetEgress());
+    add(SwitchIngress());
+    add(SwitchEgress());
     if (weights != nullptr) add(WeightedDomains(*weights));
     add(GpuEgress());
     add(DomainFanOut());
@@ -123,7 +130,8 @@ class BoundCalculator {
     return best;
   }
 
-  // LB2: what a domain lacks must come in over its NICs once.
+  // LB2: what a domain lacks must come in over its NICs once, as far as the fabric lets others
+  // send.
   BoundWitness DomainIngress() const {
     std::vector<double> bytes(resources_.domains.size(), 0);
     for (const DomainClass& c : classes_) {
@@ -131,16 +139,25 @@ class BoundCalculator {
     }
     BoundWitness best;
     for (std::size_t d = 0; d < bytes.size(); ++d) {
-      const double seconds = Seconds(bytes[d], resources_.domains[d].network_gbps);
+      const auto domain = static_cast<DomainIndex>(d);
+      const double rate = std::min(resources_.domains[d].network_gbps, LetInto(domain));
+      const double seconds = Seconds(bytes[d], rate);
       if (seconds > best.seconds) {
-        best = {seconds, "LB2", Describe(static_cast<DomainIndex>(d), "ingress", bytes[d])};
+        best = {seconds, "LB2", Describe(domain, "ingress", bytes[d], rate)};
       }
     }
     return best;
   }
 
-  std::string Describe(DomainIndex d, const char* direction, double bytes) const {
+  double LetInto(DomainIndex d) const { return fabric_.Into(std::span(&d, 1)); }
+
+  // `gbps`: below the sum of its NICs where the fabric limits it.
+  std::string Describe(DomainIndex d, const char* direction, double bytes, double gbps) const {
     const DomainResources& domain = Of(d);
+    if (gbps < domain.network_gbps * (1 - 1e-9)) {
+      return fmt::format("domain {} {}: {} at the {:.4g} GB/s that the fabric lets through", d,
+                         direction, Amount(bytes), gbps);
+    }
     return fmt::format("domain {} {}: {} over {} NICs at {:.4g} GB/s", d, direction, Amount(bytes),
                        domain.nic_count,
                        domain.network_gbps / static_cast<double>(domain.nic_count));
@@ -165,8 +182,11 @@ class BoundCalculator {
     BoundWitness best;
     for (const std::vector<DomainIndex>& set : sets) {
       double bytes = 0;
+      double leaving = 0;  // of them, needed outside of the set
       for (const DomainClass& c : classes_) {
-        if (std::ranges::includes(set, c.holders)) bytes += c.bytes;
+        if (!std::ranges::includes(set, c.holders)) continue;
+        bytes += c.bytes;
+        if (!std::ranges::includes(set, c.entered)) leaving += c.bytes;
       }
       double rate = 0;
       std::int64_t nics = 0;
@@ -174,13 +194,57 @@ class BoundCalculator {
         rate += Of(d).network_gbps;
         nics += Of(d).nic_count;
       }
-      const double seconds = Seconds(bytes, rate);
+      const double let_out = rate > 0 ? std::min(rate, fabric_.OutOf(set)) : 0;
+      const bool by_fabric = Seconds(leaving, let_out) > Seconds(bytes, rate);
+      const double seconds = by_fabric ? Seconds(leaving, let_out) : Seconds(bytes, rate);
       if (seconds <= best.seconds) continue;
       best = {seconds, "LB3",
-              set.size() == 1
-                  ? Describe(set[0], "egress", bytes)
-                  : fmt::format("{} domains egress: {} over {} NICs at {:.4g} GB/s", set.size(),
-                                Amount(bytes), nics, rate / static_cast<double>(nics))};
+              EgressText(set, by_fabric ? leaving : bytes, by_fabric ? let_out : rate, by_fabric,
+                         nics)};
+    }
+    return best;
+  }
+
+  std::string EgressText(const std::vector<DomainIndex>& set, double bytes, double gbps,
+                         bool by_fabric, std::int64_t nics) const {
+    if (set.size() == 1) return Describe(set[0], "egress", bytes, gbps);
+    if (by_fabric) {
+      return fmt::format("{} domains egress: {} at the {:.4g} GB/s that the fabric lets through",
+                         set.size(), Amount(bytes), gbps);
+    }
+    return fmt::format("{} domains egress: {} over {} NICs at {:.4g} GB/s", set.size(),
+                       Amount(bytes), nics, gbps / static_cast<double>(nics));
+  }
+
+  // LB2 of a switch: what needers under it lack and nobody under it holds must come in through it.
+  BoundWitness SwitchIngress() const {
+    return OfSwitches("LB2", "ingress", [](const DomainClass& c, const auto& inside) {
+      return std::ranges::none_of(c.holders, inside) && std::ranges::any_of(c.entered, inside);
+    });
+  }
+
+  // LB3 of a switch: what only domains under it hold and others need must leave through it.
+  BoundWitness SwitchEgress() const {
+    return OfSwitches("LB3", "egress", [](const DomainClass& c, const auto& inside) {
+      return std::ranges::all_of(c.holders, inside) && !std::ranges::all_of(c.entered, inside);
+    });
+  }
+
+  template <typename Passes>
+  BoundWitness OfSwitches(const char* name, const char* direction, const Passes& passes) const {
+    BoundWitness best;
+    for (std::size_t i = 0; i < fabric_.switches().size(); ++i) {
+      const FabricRates::SwitchRate& element = fabric_.switches()[i];
+      const auto inside = [&element](DomainIndex d) {
+        return std::ranges::binary_search(element.domains, d);
+      };
+      double bytes = 0;
+      for (const DomainClass& c : classes_) bytes += passes(c, inside) ? c.bytes : 0;
+      const double seconds = Seconds(bytes, element.gbps);
+      if (seconds <= best.seconds) continue;
+      best = {seconds, name,
+              fmt::format("switch {} {}: {} at {:.4g} GB/s", i, direction, Amount(bytes),
+                          element.gbps)};
     }
     return best;
   }
@@ -300,6 +364,7 @@ class BoundCalculator {
   const Demand& demand_;
   const Cluster& cluster_;
   const RankResources& resources_;
+  FabricRates fabric_;
   bool one_domain_ = false;
   std::vector<double> gpu_bytes_;
   std::vector<double> only_holder_bytes_;

@@ -14,6 +14,7 @@
 #include "compiler/domain_assignment.h"
 #include "simulator/cost_model.h"
 #include "tests/compiler/domain_flow_oracle.h"
+#include "tests/compiler/fabric_flow_oracle.h"
 #include "tests/compiler/job_records_builder.h"
 #include "tests/compiler/planned_job.h"
 #include "tests/compiler/random_draws.h"
@@ -200,6 +201,103 @@ TEST(LowerBounds, AnyPricesStayBelowTheFlowOptimum) {
   }
   EXPECT_GT(compared, 200);
   EXPECT_GT(tight, compared * 9 / 10);
+}
+
+// Domain 0, with NICs of 50 GB/s on rails 0 and 1, needs 0.1 GB that domain 1 holds, whose NIC on
+// rail 1 is dead: rail 0 alone carries it. Over a spine with 2:1, of the 150 GB/s of NICs 50 / 2
+// may leave rail 0 for rail 1, but domain 1 has no more than 50 to send.
+TEST(LowerBounds, RailsThatDoNotMeetLimitADomain) {
+  std::vector<TestDomain> domains(2, UniformDomain(2, 400, 50));
+  domains[1].nics[1].gbps = 0;
+  Cluster cluster = MakeTestCluster(domains);
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {kHundredMegabytes});
+  const TestBox whole{"w", {0}, {kHundredMegabytes}};
+  builder.AddDestination({whole});
+  builder.AddDestination({whole});
+  builder.AddSource({whole});
+  builder.AddSource({whole});
+  const JobRecords job = builder.On(cluster);
+  EXPECT_DOUBLE_EQ(SecondsByName(BoundsOf(job, cluster))["LB2"], 1e-3);
+  cluster.fabric.rail_crossing = RailCrossing::kNone;
+  const std::vector<BoundWitness> bounds = BoundsOf(job, cluster);
+  EXPECT_DOUBLE_EQ(SecondsByName(bounds)["LB2"], 2e-3);
+  EXPECT_EQ(bounds[0].description,
+            "domain 0 ingress: 100.0 MB at the 50 GB/s that the fabric lets through");
+  EXPECT_NEAR(FabricFlowOptimumSeconds(job, BuildDemand(job).value(), cluster), 2e-3, 1e-8);
+}
+
+// Domains 0 and 1 hold halves of what 2 and 3 need, all NICs 50 GB/s; the needers' switch lets in a
+// quarter of its 100 GB/s.
+TEST(LowerBounds, ASwitchLimitsItsDomains) {
+  Cluster cluster = UniformCluster(4, 1, 0, 50);
+  cluster.fabric.switches = {{{2, 3}, 4}};
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {kHundredMegabytes});
+  const TestBox front{"w", {0}, {kHundredMegabytes / 2}};
+  const TestBox back{"w", {kHundredMegabytes / 2}, {kHundredMegabytes / 2}};
+  builder.AddSource({front});
+  builder.AddSource({back});
+  for (int i = 0; i < 2; ++i) builder.AddDestination({{"w", {0}, {kHundredMegabytes}}});
+  const JobRecords job = builder.On(cluster);
+  const std::vector<BoundWitness> bounds = BoundsOf(job, cluster);
+  EXPECT_DOUBLE_EQ(bounds[0].seconds, 4e-3);
+  EXPECT_EQ(bounds[0].description, "switch 0 ingress: 100.0 MB at 25 GB/s");
+  EXPECT_NEAR(FabricFlowOptimumSeconds(job, BuildDemand(job).value(), cluster), 4e-3, 1e-8);
+}
+
+// A fabric drawn on the random cluster: rails of any kind, or two switches.
+void DrawFabric(RandomDraws& draws, Cluster& cluster) {
+  for (Nic& nic : cluster.nics) nic.rail = static_cast<std::int32_t>(draws.Below(3));
+  constexpr RailCrossing kCrossings[] = {RailCrossing::kFull, RailCrossing::kSpine,
+                                         RailCrossing::kNone};
+  cluster.fabric.rail_crossing = kCrossings[draws.Below(3)];
+  cluster.fabric.spine_oversubscription = static_cast<double>(1 + draws.Below(8));
+  for (std::uint64_t i = draws.Below(3); i > 0; --i) {
+    Switch element{{}, 1 + static_cast<double>(draws.Below(4))};
+    for (std::size_t d = 0; d < cluster.domains.size(); ++d) {
+      if (draws.Below(2) == 0) element.domains.push_back(static_cast<DomainIndex>(d));
+    }
+    if (!element.domains.empty()) cluster.fabric.switches.push_back(element);
+  }
+}
+
+// On every fabric: no bound of traffic between domains exceeds the optimum of the exact program,
+// and on a fabric that limits nothing the two programs are the same.
+TEST(LowerBounds, StayBelowTheFlowOptimumOfAnyFabric) {
+  int compared = 0;
+  int limited = 0;
+  int tight = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomJobLimits limits;
+    limits.long_tensors = 100;
+    limits.long_factor = 1'000'000;
+    RandomJob random = MakeRandomJob(seed, limits);
+    const Demand demand = BuildDemand(random.job).value();
+    const RankResources resources = MakeRankResources(random.job, random.cluster).value();
+    const double unlimited = FlowOptimumSeconds(random.job, demand, resources);
+    if (unlimited <= 0) continue;
+    EXPECT_NEAR(FabricFlowOptimumSeconds(random.job, demand, random.cluster), unlimited,
+                1e-6 * unlimited);
+    RandomDraws draws(seed);
+    DrawFabric(draws, random.cluster);
+    const double optimum = FabricFlowOptimumSeconds(random.job, demand, random.cluster);
+    if (optimum < 0) continue;  // no rail leads there
+    ++compared;
+    double best = 0;
+    for (const BoundWitness& bound : LowerBounds(random.job, demand, random.cluster, resources)) {
+      if (bound.name != "LB2" && bound.name != "LB3") continue;
+      EXPECT_LE(bound.seconds, optimum * (1 + 1e-6)) << bound.name << " " << bound.description;
+      best = std::max(best, bound.seconds);
+    }
+    if (optimum < unlimited * (1 + 1e-6)) continue;
+    ++limited;
+    tight += best >= optimum * 0.999 ? 1 : 0;
+  }
+  EXPECT_GT(compared, 200);
+  EXPECT_GT(limited, 80);
+  EXPECT_GT(tight, limited / 2);
 }
 
 // No plan, as simulated, beats any bound.
