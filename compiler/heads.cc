@@ -10,6 +10,8 @@ namespace {
 
 // A receiver is relieved of what exceeds its room by more than this share of its load.
 constexpr double kLeastExcess = 0.005;
+// A head slower than this share of the fastest NVLink of its group's receivers has deputies.
+constexpr double kSlowNvlink = 0.9;
 
 class HeadChoice {
  public:
@@ -40,17 +42,104 @@ class HeadChoice {
     }
     std::vector<double> loads(resources_.domain.size(), 0.0);
     auto shares = SplitBalanced(requests, rates, loads);
+    if (!local) {
+      if (const std::vector<double> targets = NetworkTargets(loads); !targets.empty()) {
+        loads.assign(loads.size(), 0.0);
+        shares = SplitBalanced(requests, targets, loads);
+      }
+    }
     if (!local) RelieveReceivers(requests, rates, loads, shares);
     for (std::size_t i = 0; i < requests.size(); ++i) {
+      const GroupDomain& domain = deliveries_.groups[of[i].first].domains[of[i].second];
       HeadCut& cut = heads_[of[i].first][of[i].second];
       std::int64_t at = 0;
       for (std::size_t k = 0; k < shares[i].size(); ++k) {
         if (shares[i][k] == 0) continue;
+        AddHead(requests[i].candidates[k], domain, at, at + shares[i][k], cut);
         at += shares[i][k];
-        cut.heads.push_back(requests[i].candidates[k]);
-        cut.ends.push_back(at);
       }
     }
+  }
+
+  // A head's stretch of the line, in equal parts for its deputies where it has any.
+  void AddHead(RankIndex head, const GroupDomain& domain, std::int64_t from, std::int64_t to,
+               HeadCut& cut) const {
+    std::vector<RankIndex> deputies = DeputiesOf(head, domain);
+    const auto worth =
+        static_cast<std::size_t>(std::max<std::int64_t>(1, (to - from) / kMinHeadBytes));
+    deputies.resize(std::min(deputies.size(), worth));
+    if (deputies.empty()) deputies.push_back(kNoDeputy);
+    const auto count = static_cast<std::int64_t>(deputies.size());
+    for (std::int64_t k = 0; k < count; ++k) {
+      const std::int64_t end =
+          k + 1 == count
+              ? to
+              : from + (to - from) / count * (k + 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
+      cut.heads.push_back(head);
+      cut.deputies.push_back(deputies[static_cast<std::size_t>(k)]);
+      cut.ends.push_back(end);
+    }
+  }
+
+  // With two other receivers or more a deputy saves the head a copy.
+  std::vector<RankIndex> DeputiesOf(RankIndex head, const GroupDomain& domain) const {
+    const auto nvlink = [this](RankIndex r) {
+      return resources_.nvlink_gbps[static_cast<std::size_t>(r)];
+    };
+    double fastest = 0;
+    std::size_t others = 0;
+    for (const RankIndex r : domain.receivers) {
+      fastest = std::max(fastest, nvlink(r));
+      others += r == head ? 0 : 1;
+    }
+    std::vector<RankIndex> deputies;
+    if (others < 2 || nvlink(head) >= kSlowNvlink * fastest) return deputies;
+    for (const RankIndex r : domain.receivers) {
+      if (r != head && nvlink(r) >= kSlowNvlink * fastest) deputies.push_back(r);
+    }
+    return deputies;
+  }
+
+  // Where NVLinks are too slow to bring some receivers what they lack in time: the bytes that every
+  // rank had better take in over its NICs. Empty where the level split `loads` does.
+  std::vector<double> NetworkTargets(const std::vector<double>& loads) const {
+    std::vector<double> lacking(loads.size(), 0.0);  // all that a rank receives
+    std::vector<double> network(loads.size(), 0.0);  // of it, what can come over NICs
+    for (const DeliveryGroup& group : deliveries_.groups) {
+      for (const GroupDomain& domain : group.domains) {
+        for (const RankIndex r : domain.receivers) {
+          lacking[static_cast<std::size_t>(r)] += static_cast<double>(group.bytes);
+          if (!group.local)
+            network[static_cast<std::size_t>(r)] += static_cast<double>(group.bytes);
+        }
+      }
+    }
+    std::vector<double> targets;
+    const double time = bound_seconds_ * kBytesPerGB;
+    for (const DomainResources& domain : resources_.domains) {
+      double entering = 0;
+      double fixed = 0;  // of ranks that must take in more
+      double level = 0;  // what the others take in now
+      std::vector<std::pair<RankIndex, double>> raised;
+      for (const RankIndex rank : domain.ranks) {
+        const auto r = static_cast<std::size_t>(rank);
+        const double least = std::min(lacking[r] - resources_.nvlink_gbps[r] * time, network[r]);
+        entering += loads[r];
+        if (resources_.HasNic(rank) && least > loads[r] * (1 + kLeastExcess)) {
+          raised.emplace_back(rank, least);
+          fixed += least;
+        } else {
+          level += loads[r];
+        }
+      }
+      if (raised.empty() || level <= 0 || fixed >= entering) continue;
+      if (targets.empty()) targets = loads;
+      for (const RankIndex r : domain.ranks) {
+        targets[static_cast<std::size_t>(r)] *= (entering - fixed) / level;
+      }
+      for (const auto& [r, least] : raised) targets[static_cast<std::size_t>(r)] = least;
+    }
+    return targets;
   }
 
   // Receivers that would be busy for longer than the bound, and longer than their domain's mean,

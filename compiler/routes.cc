@@ -281,23 +281,28 @@ class RouteMaker {
       for (std::size_t d = 0; d < deliveries_.groups[g].domains.size(); ++d) {
         path.hops.push_back({r, HeadOf(g, d, start), 0});
       }
-      AddFanOut(g, 1, path);
+      AddFanOut(g, start, 1, path);
       Advance(g, stop, AddPath(std::move(path)), cursor);
       start = stop;
     }
   }
 
+  // Where in the heads of a group's domain the line is at `position`.
+  static std::size_t StretchOf(const HeadCut& cut, std::int64_t position) {
+    const auto at = std::ranges::upper_bound(cut.ends, position) - cut.ends.begin();
+    return std::min(static_cast<std::size_t>(at), cut.heads.size() - 1);
+  }
+
   RankIndex HeadOf(std::size_t g, std::size_t d, std::int64_t position) const {
     const HeadCut& cut = heads_[g][d];
-    const auto at = std::ranges::upper_bound(cut.ends, position) - cut.ends.begin();
-    return cut.heads[std::min(static_cast<std::size_t>(at), cut.heads.size() - 1)];
+    return cut.heads[StretchOf(cut, position)];
   }
 
   // Fan-out in all domains of a group, the head of its domain d standing at hop first + d.
-  void AddFanOut(std::size_t g, std::size_t first, DeliveryPath& path) const {
-    const DeliveryGroup& group = deliveries_.groups[g];
-    for (std::size_t d = 0; d < group.domains.size(); ++d) {
-      FanOut(group.domains[d], static_cast<std::int32_t>(first + d), path);
+  void AddFanOut(std::size_t g, std::int64_t position, std::size_t first,
+                 DeliveryPath& path) const {
+    for (std::size_t d = 0; d < deliveries_.groups[g].domains.size(); ++d) {
+      FanOut(g, d, position, static_cast<std::int32_t>(first + d), path);
     }
   }
 
@@ -307,7 +312,7 @@ class RouteMaker {
     for (std::size_t d = 0; d < deliveries_.groups[g].domains.size(); ++d) {
       path.hops.push_back({0, HeadOf(g, d, position), kFromSender});
     }
-    AddFanOut(g, 0, path);
+    AddFanOut(g, position, 0, path);
     return path;
   }
 
@@ -317,22 +322,33 @@ class RouteMaker {
     DeliveryPath path;
     const RankIndex entry = HeadOf(g, first, position);
     path.hops.push_back({0, entry, kFromSender});
-    FanOut(group.domains[first], 0, path);
+    FanOut(g, first, position, 0, path);
     for (std::size_t d = 0; d < group.domains.size(); ++d) {
       if (d == first) continue;
       const RankIndex head = HeadOf(g, d, position);
       const std::int32_t relay = RelayHop(entry, head, path);
       path.hops.push_back({path.hops[static_cast<std::size_t>(relay)].to, head, relay});
-      FanOut(group.domains[d], static_cast<std::int32_t>(path.hops.size()) - 1, path);
+      FanOut(g, d, position, static_cast<std::int32_t>(path.hops.size()) - 1, path);
     }
     return path;
   }
 
-  // From the rank that hop `parent` reaches to the other receivers of its domain.
-  static void FanOut(const GroupDomain& domain, std::int32_t parent, DeliveryPath& path) {
+  // From the rank that hop `parent` reaches to the other receivers of the group's domain `d`, over
+  // its deputy if it has one.
+  void FanOut(std::size_t g, std::size_t d, std::int64_t position, std::int32_t parent,
+              DeliveryPath& path) const {
+    const HeadCut& cut = heads_[g][d];
     const RankIndex head = path.hops[static_cast<std::size_t>(parent)].to;
-    for (const RankIndex receiver : domain.receivers) {
-      if (receiver != head) path.hops.push_back({head, receiver, parent});
+    const std::size_t stretch = StretchOf(cut, position);
+    const RankIndex deputy = cut.heads[stretch] == head ? cut.deputies[stretch] : kNoDeputy;
+    RankIndex from = head;
+    if (deputy != kNoDeputy) {
+      path.hops.push_back({head, deputy, parent});
+      parent = static_cast<std::int32_t>(path.hops.size()) - 1;
+      from = deputy;
+    }
+    for (const RankIndex receiver : deliveries_.groups[g].domains[d].receivers) {
+      if (receiver != head && receiver != deputy) path.hops.push_back({from, receiver, parent});
     }
   }
 

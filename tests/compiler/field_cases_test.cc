@@ -1,5 +1,5 @@
-// Inputs from the field that broke somebody (C1, C12, C19, C24), planned, proven and simulated;
-// NICs that differ; a limit of peers.
+// Inputs from the field that broke somebody (C1, C12, C18, C19, C24), planned, proven and
+// simulated; NICs that differ; a limit of peers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,6 +120,59 @@ TEST(FieldCase, NicsThatDifferByFivePercentCostAtMostTen) {
     ASSERT_TRUE(compiled) << ToString(compiled.error());
     const Certificate& certificate = compiled->plan.certificate;
     EXPECT_LT(certificate.predicted_seconds, 1.10 * certificate.lower_bound.seconds);
+  }
+}
+
+// Case C18: one GPU of the destination's domain has but a part of its NVLink; every GPU needs the
+// whole 8 GB. With v GB/s of NVLink and 48 of NIC it binds where 8 GB / (v + 48) is more than the
+// 8 GB / (8 x 48) of the domain's NICs: then it must take in more than an eighth over its NIC, and
+// cannot hand that to seven others itself. Without NVLink nothing of its domain reaches it.
+TEST(FieldCase, C18DegradedAndMissingLinks) {
+  for (const double degraded : {370.0, 333.0, 278.0, 185.0, 46.0, 0.0}) {
+    SCOPED_TRACE(degraded);
+    Cluster cluster = UniformCluster(2, 8, 370, 48);
+    cluster.gpus[11].nvlink_gbps = degraded;
+    JobRecordsBuilder builder;
+    const std::int64_t bytes = 8'000'000'000;
+    builder.AddTensor("w", DType::kU8, {bytes});
+    for (int r = 0; r < 8; ++r) builder.AddSource({{"w", {r * bytes / 8}, {bytes / 8}}});
+    for (int r = 0; r < 8; ++r) builder.AddDestination({{"w", {0}, {bytes}}});
+    const Result<Compiled> compiled = CompileOn(cluster, builder.On(cluster));
+    if (degraded == 0) {
+      ASSERT_FALSE(compiled);
+      EXPECT_THAT(ToString(compiled.error()),
+                  HasSubstr("rank 11: bytes must come to it over NVLink"));
+      continue;
+    }
+    ASSERT_TRUE(compiled) << ToString(compiled.error());
+    const Certificate& certificate = compiled->plan.certificate;
+    EXPECT_NEAR(certificate.lower_bound.seconds, std::max(8 / (degraded + 48), 8 / (8 * 48.0)),
+                1e-9);
+    EXPECT_LT(certificate.predicted_seconds, 1.10 * certificate.lower_bound.seconds);
+  }
+}
+
+// Case C18: 7 and 8 ranks a node, and domains of one GPU, on either side.
+TEST(FieldCase, C18UnequalNodesAndDomainsOfOneGpu) {
+  const std::vector<std::vector<int>> shapes = {{7, 8}, {8, 7},       {1, 8},
+                                                {8, 1}, {7, 1, 8, 1}, {1, 1}};
+  for (const std::vector<int>& shape : shapes) {
+    SCOPED_TRACE(testing::PrintToString(shape));
+    std::vector<TestDomain> domains;
+    int ranks = 0;
+    for (const int gpus : shape) {
+      domains.push_back(UniformDomain(gpus, gpus > 1 ? 370 : 0, 48));
+      ranks += gpus;
+    }
+    const Cluster cluster = MakeTestCluster(domains);
+    // The first half of the domains holds rows, the second needs columns; 56 divides by 7 and 8.
+    int sources = 0;
+    for (std::size_t d = 0; d < shape.size() / 2; ++d) sources += shape[d];
+    JobRecordsBuilder builder = RowsToColumns(1, 504 * 100, 504 * 100, sources, ranks - sources);
+    const Result<Compiled> compiled = CompileOn(cluster, builder.On(cluster));
+    ASSERT_TRUE(compiled) << ToString(compiled.error());
+    const Certificate& certificate = compiled->plan.certificate;
+    EXPECT_LT(certificate.predicted_seconds, 1.05 * certificate.lower_bound.seconds);
   }
 }
 

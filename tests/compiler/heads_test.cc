@@ -85,6 +85,30 @@ TEST(ChooseHeads, LocalGroupsEnterOverNvlinkWhateverTheNics) {
   EXPECT_THAT(heads[0][0].ends, ElementsAre(4 * kMB, 8 * kMB));
 }
 
+// All three need 80 MB in 0.8 ms. Rank 0's NVLink brings it 50 GB/s x 0.8 ms = 40 MB, so 40 MB come
+// in over its NIC, at its full 50 GB/s, and each other takes in half of the rest. Rank 0 hands a
+// half of its stretch to rank 1, to be passed on to rank 2, and the other half the other way.
+TEST(ChooseHeads, ASlowNvlinkTakesInMoreOverItsNicAndHasDeputies) {
+  RankResources resources = OneDomain({50, 50, 50});
+  resources.nvlink_gbps[0] = 50;
+  const Deliveries deliveries{{Group({0, 1, 2}, 80 * kMB)}, {}};
+  const auto heads = ChooseHeads(deliveries, resources, 0.8e-3);
+  EXPECT_THAT(heads[0][0].heads, ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(heads[0][0].deputies, ElementsAre(1, 2, kNoDeputy, kNoDeputy));
+  EXPECT_THAT(heads[0][0].ends, ElementsAre(20 * kMB, 40 * kMB, 60 * kMB, 80 * kMB));
+}
+
+// With twice the time, 80 MB come over its NVLink, and a third over its NIC is enough. Its copies
+// for others still go over deputies.
+TEST(ChooseHeads, WithTimeToSpareASlowNvlinkTakesInNoMoreThanOthers) {
+  RankResources resources = OneDomain({50, 50, 50});
+  resources.nvlink_gbps[0] = 50;
+  const Deliveries deliveries{{Group({0, 1, 2}, 96 * kMB)}, {}};
+  const auto heads = ChooseHeads(deliveries, resources, 1.92e-3);
+  EXPECT_THAT(heads[0][0].heads, ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(heads[0][0].ends, ElementsAre(16 * kMB, 32 * kMB, 64 * kMB, 96 * kMB));
+}
+
 TEST(ChooseHeads, NothingToDeliver) { EXPECT_THAT(ChooseHeads({}, OneDomain({50}), 1), IsEmpty()); }
 
 }  // namespace
