@@ -1,4 +1,5 @@
 // reshard.h, but for what needs NCCL.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -164,6 +165,28 @@ int reshard_engine_wait(reshard_engine* engine, double seconds) {
   if (engine == nullptr) return KeepError(NullError());
   if (!(seconds >= 0)) return KeepError(UsageError("a deadline is no negative number"));
   return KeepResult(engine->engine->WaitFor(BoundedSeconds(seconds)));
+}
+
+int reshard_engine_abort(reshard_engine* engine) {
+  if (engine == nullptr) return KeepError(NullError());
+  engine->engine->Abort();
+  return 0;
+}
+
+int reshard_engine_record_steps(reshard_engine* engine) {
+  if (engine == nullptr) return KeepError(NullError());
+  return KeepResult(engine->engine->RecordSteps());
+}
+
+int64_t reshard_engine_steps(const reshard_engine* engine, reshard_step* steps, int64_t capacity) {
+  if (IsNull(engine) || (capacity > 0 && IsNull(steps))) return -1;
+  const std::vector<StepTime> known = engine->engine->StepTimes();
+  const auto count = static_cast<int64_t>(known.size());
+  for (int64_t i = 0; i < std::min(capacity, count); ++i) {
+    const StepTime& step = known[static_cast<std::size_t>(i)];
+    steps[i] = {static_cast<int32_t>(step.lane), step.round, step.start_ns, step.end_ns};
+  }
+  return count;
 }
 
 int reshard_engine_state(const reshard_engine* engine) {

@@ -3,24 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "foundation/error.h"
 #include "runtime/fragment_digests.h"
+#include "runtime/rank_minimum.h"
 #include "schedules/plan.h"
 
 namespace reshard {
 
 class ContentCheck {
  public:
-  // Makes each value its minimum over all ranks, which call it together; `what` names the occasion
-  // in an error.
-  using MinimumOverRanks =
-      std::function<Result<void>(std::span<std::uint64_t> values, const std::string& what)>;
-
   // `plan` has passed Verify() and outlives the check.
   ContentCheck(const Plan& plan, RankIndex rank)
       : plan_(plan),

@@ -124,6 +124,10 @@ Result<void> Engine::WaitFor(std::chrono::nanoseconds deadline) {
        "look at the peers it names; then open new engines and replay a whole version"}));
 }
 
+void Engine::Abort() {
+  if (state_.phase == EnginePhase::kRunning) static_cast<void>(Fail({}));
+}
+
 Error Engine::Fail(Error error) {
   const StopResult stopped = backend_->Stop(kStopGrace);
   state_.phase = stopped == StopResult::kStopped ? EnginePhase::kFailedMaybeMutated

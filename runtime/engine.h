@@ -83,6 +83,9 @@ class Engine {
   // more.
   Result<void> WaitFor(std::chrono::nanoseconds deadline);
 
+  // Gives up the replay that runs, if one does: the engine has failed and replays no more.
+  void Abort();
+
   EngineState state() const { return state_; }
   // After a missed deadline: where it was.
   const DeadlineMiss& deadline_miss() const { return deadline_miss_; }

@@ -65,7 +65,7 @@ RESHARD_API int reshard_nccl_unique_id(void* id, size_t bytes);
 RESHARD_API reshard_nccl* reshard_nccl_make(const reshard_plan* plan, const void* id, size_t bytes,
                                             double seconds);
 /* Uses an ncclComm_t of the caller, best a non-blocking one. It stays the caller's unless a replay
- * fails: then it has been aborted. */
+ * fails: then it is aborted, at the latest when this handle and the engines on it are freed. */
 RESHARD_API reshard_nccl* reshard_nccl_adopt(void* communicator);
 RESHARD_API void reshard_nccl_free(reshard_nccl* nccl);
 
@@ -103,6 +103,8 @@ RESHARD_API int reshard_engine_replay(reshard_engine* engine, uint64_t version);
 RESHARD_API int reshard_engine_replay_on(reshard_engine* engine, uint64_t version, void* stream);
 /* Until the replay has ended, at most `seconds`; returns no later than a second after that. */
 RESHARD_API int reshard_engine_wait(reshard_engine* engine, double seconds);
+/* Gives up the replay that runs, if one does; within a second, and the engine replays no more. */
+RESHARD_API int reshard_engine_abort(reshard_engine* engine);
 /* A cudaEvent_t recorded in every refit when the last byte has left the source parameters; null on
  * the host and before prepare. */
 RESHARD_API void* reshard_engine_source_released(const reshard_engine* engine);
@@ -117,6 +119,20 @@ enum {
 RESHARD_API int reshard_engine_state(const reshard_engine* engine);
 /* Replayed last; in the installed state, the one the parameters hold. */
 RESHARD_API uint64_t reshard_engine_version(const reshard_engine* engine);
+
+/* One step of a lane in the last replay: when it ran, on the machine's steady clock. */
+typedef struct reshard_step {
+  int32_t lane; /* 0 pack, 1 exchange, 2 unpack */
+  int32_t round;
+  int64_t start_ns;
+  int64_t end_ns;
+} reshard_step;
+/* Opt-in, after prepare: from the next replay on steps are timed. */
+RESHARD_API int reshard_engine_record_steps(reshard_engine* engine);
+/* How many steps are known of the last replay, in the installed state; the first `capacity` of
+ * them, in the order of their ends, go to `steps`, which may be null for 0. */
+RESHARD_API int64_t reshard_engine_steps(const reshard_engine* engine, reshard_step* steps,
+                                         int64_t capacity);
 
 #ifdef __cplusplus
 }

@@ -1,27 +1,15 @@
 #include "runtime/trial_replay.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
 #include "runtime/host_backend.h"
+#include "runtime/step_gathering.h"
 
 namespace reshard {
-
-std::vector<StepTime> FromFirstStart(std::vector<StepTime> steps) {
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const StepTime& a, const StepTime& b) { return a.end_ns < b.end_ns; });
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const StepTime& step : steps) first = std::min(first, step.start_ns);
-  for (StepTime& step : steps) {
-    step.start_ns -= first;
-    step.end_ns -= first;
-  }
-  return steps;
-}
 
 Result<std::int64_t> TrialReplay::BytesNeeded(const Plan& plan) {
   Result<std::int64_t> total = TrialBytes(plan.job);

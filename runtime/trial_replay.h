@@ -14,9 +14,6 @@
 
 namespace reshard {
 
-// Steps of all ranks in the order of their ends, counted from the start of the first.
-std::vector<StepTime> FromFirstStart(std::vector<StepTime> steps);
-
 class TrialReplay {
  public:
   // Memory a trial of `plan` needs: parameters and staging of all ranks, and one parameter to

@@ -11,7 +11,8 @@
 
 namespace reshard {
 
-Result<GpuTrial> GpuTrial::Make(const Plan& plan, std::chrono::nanoseconds deadline) {
+Result<GpuTrial> GpuTrial::Make(const Plan& plan, std::chrono::nanoseconds deadline,
+                                bool checks_placement) {
   const Result<ProcessPlace> place = ReadProcessPlace();
   if (!place) return tl::unexpected(place.error());
   if (static_cast<std::size_t>(place->rank_count) != plan.job.ranks.size()) {
@@ -29,7 +30,8 @@ Result<GpuTrial> GpuTrial::Make(const Plan& plan, std::chrono::nanoseconds deadl
   const Result<std::string> bytes = Broadcast(*place, std::string(id.data(), id.size()), deadline);
   if (!bytes) return tl::unexpected(bytes.error());
   std::copy(bytes->begin(), bytes->end(), id.begin());
-  Result<NcclTrial> trial = NcclTrial::Make(plan, place->rank, id, place->device, deadline);
+  Result<NcclTrial> trial =
+      NcclTrial::Make(plan, place->rank, {id, place->device, deadline, checks_placement});
   if (!trial) return tl::unexpected(trial.error());
   GpuTrial made;
   made.rank_ = place->rank;

@@ -19,7 +19,8 @@ class GpuTrial {
   // Takes its rank and GPU from RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT
   // (runtime/nccl/rendezvous.h). All ranks together; `plan` outlives the trial. An error where the
   // command was built without NCCL.
-  static Result<GpuTrial> Make(const Plan& plan, std::chrono::nanoseconds deadline);
+  static Result<GpuTrial> Make(const Plan& plan, std::chrono::nanoseconds deadline,
+                               bool checks_placement);
 
   // As in TrialReplay, for this rank.
   void Fill(std::uint64_t refit);

@@ -53,6 +53,7 @@ struct Arguments {
   std::string trace;
   std::string weights;
   std::string output;
+  bool ignore_placement = false;
   bool check = false;
   bool json = false;
 };
@@ -76,6 +77,8 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddOption("--output", "DIR", arguments.output,
                          "write what arrived, DIR/rank-00005.safetensors for each destination "
                          "rank; a new or empty directory");
+  command_line.AddFlag("--ignore-placement", arguments.ignore_placement,
+                       "of nccl: go on where ranks sit elsewhere than the plan believes");
   command_line.AddFlag("--check", arguments.check,
                        "check every byte of every parameter after each refit, and between "
                        "processes that every fragment's content digest is that of its holders");
@@ -174,10 +177,6 @@ Result<ReplayReport> ReplayInThisProcess(const Plan& plan, const Arguments& argu
 // Says before the work begins what would keep the trace from being written.
 Result<void> CheckTrace(const Arguments& arguments) {
   if (arguments.trace.empty()) return {};
-  if (arguments.backend == "mpi") {
-    return UsageError("--trace: the backend mpi keeps no times of steps",
-                      "use --backend host or nccl");
-  }
   return CheckOutputPath(arguments.trace, arguments.plan);
 }
 
@@ -194,6 +193,24 @@ Result<void> CheckWeights(const Arguments& arguments) {
   return arguments.output.empty() ? Result<void>() : CheckShardFolder(arguments.output);
 }
 
+// One rank of a trial of many processes, all of which report; the trace is written by the one that
+// speaks for them.
+template <typename Trial>
+Result<ReplayReport> ReplayTogether(Trial& trial, const Plan& plan, const Arguments& arguments,
+                                    Progress& progress, bool speaks) {
+  if (arguments.trace.empty()) return Replay(trial, arguments, progress);
+  if (Result<void> kept = trial.RecordSteps(); !kept) return tl::unexpected(kept.error());
+  ReplayReport report = Replay(trial, arguments, progress);
+  if (report.failure) return report;
+  const Result<std::vector<StepTime>> steps = trial.StepTimes();
+  if (!steps) return tl::unexpected(steps.error());
+  if (!speaks) return report;
+  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, *steps);
+  if (!trace) return tl::unexpected(trace.error());
+  report.trace = *std::move(trace);
+  return report;
+}
+
 Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
                                    const Arguments& arguments, Progress& progress) {
   if (static_cast<std::size_t>(world.size()) != plan.job.ranks.size()) {
@@ -206,7 +223,7 @@ Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
   if (!fits) return tl::unexpected(fits.error());
   Result<MpiTrial> trial = MpiTrial::Make(plan, world, BoundedSeconds(*arguments.deadline_seconds));
   if (!trial) return tl::unexpected(trial.error());
-  return Replay(*trial, arguments, progress);
+  return ReplayTogether(*trial, plan, arguments, progress, world.rank() == 0);
 }
 
 // The report of every rank; whether this one is rank 0 goes to `speaks`.
@@ -214,20 +231,10 @@ Result<ReplayReport> ReplayOnGpu(const Plan& plan, const Arguments& arguments, P
                                  bool& speaks) {
   const std::chrono::nanoseconds deadline = BoundedSeconds(*arguments.deadline_seconds);
   progress.Begin("meeting the other ranks");
-  Result<GpuTrial> trial = GpuTrial::Make(plan, deadline);
+  Result<GpuTrial> trial = GpuTrial::Make(plan, deadline, !arguments.ignore_placement);
   if (!trial) return tl::unexpected(trial.error());
   speaks = trial->rank() == 0;
-  if (arguments.trace.empty()) return Replay(*trial, arguments, progress);
-  if (Result<void> kept = trial->RecordSteps(); !kept) return tl::unexpected(kept.error());
-  ReplayReport report = Replay(*trial, arguments, progress);
-  if (report.failure) return report;
-  const Result<std::vector<StepTime>> steps = trial->StepTimes();
-  if (!steps) return tl::unexpected(steps.error());
-  if (!speaks) return report;
-  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, *steps);
-  if (!trace) return tl::unexpected(trace.error());
-  report.trace = *std::move(trace);
-  return report;
+  return ReplayTogether(*trial, plan, arguments, progress, speaks);
 }
 
 Result<void> Run(int argc, char** argv) {

@@ -15,6 +15,8 @@
 namespace reshard {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::align_val_t kStagingAlignment{64};
 // Ranks prepare within seconds of each other, or one of them is gone.
 constexpr std::chrono::seconds kPrepareDeadline{60};
@@ -79,8 +81,15 @@ class MpiBackend final : public Backend {
     return {};
   }
 
+  Result<void> RecordSteps() override {
+    records_steps_ = true;
+    return {};
+  }
+  std::vector<StepTime> StepTimes() const override { return steps_; }
+
   Result<void> Start(std::uint64_t version) override {
     version_ = version;
+    steps_.clear();
     progress_ = LaneProgress(lowered_.waits, static_cast<RoundIndex>(lowered_.rounds.size()));
     position_ = Position::kRounds;
     return {};
@@ -121,8 +130,11 @@ class MpiBackend final : public Backend {
     if (!moved) return moved;
     for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
       if (!progress_.CanBegin(lane)) continue;
-      const LoweredRound& round = Round(progress_.Begin(lane));
-      RunCopies(lane == Lane::kPack ? round.pack : round.unpack, bases_);
+      const RoundIndex step = progress_.Begin(lane);
+      const CopyTable& table = lane == Lane::kPack ? Round(step).pack : Round(step).unpack;
+      const Clock::time_point start = Clock::now();
+      RunCopies(table, bases_);
+      if (!table.empty()) RecordStep(lane, step, start);
       progress_.End(lane);
       *moved = true;
     }
@@ -137,11 +149,15 @@ class MpiBackend final : public Backend {
   Result<bool> AdvanceExchange() {
     if (progress_.IsRunning(Lane::kExchange)) {
       const Result<bool> moved = operations_.Progress();
-      if (moved && operations_.AllEnded()) progress_.End(Lane::kExchange);
+      if (moved && operations_.AllEnded()) {
+        RecordStep(Lane::kExchange, progress_.CurrentStep(Lane::kExchange), exchange_start_);
+        progress_.End(Lane::kExchange);
+      }
       return moved;
     }
     if (!progress_.CanBegin(Lane::kExchange)) return false;
     const RoundIndex step = progress_.Begin(Lane::kExchange);
+    exchange_start_ = Clock::now();
     if (const Result<void> posted = Post(step); !posted) return tl::unexpected(posted.error());
     if (operations_.AllEnded()) progress_.End(Lane::kExchange);
     return true;
@@ -161,6 +177,14 @@ class MpiBackend final : public Backend {
       if (!posted) return posted;
     }
     return {};
+  }
+
+  void RecordStep(Lane lane, RoundIndex step, Clock::time_point start) {
+    if (!records_steps_) return;
+    const auto nanoseconds = [](Clock::time_point time) {
+      return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+    };
+    steps_.push_back({world_.rank(), lane, step, nanoseconds(start), nanoseconds(Clock::now())});
   }
 
   const LoweredRound& Round(RoundIndex step) const {
@@ -250,6 +274,9 @@ class MpiBackend final : public Backend {
   std::uint64_t version_ = 0;
   Position position_ = Position::kInstalled;
   LaneProgress progress_;
+  bool records_steps_ = false;
+  Clock::time_point exchange_start_;  // of the step that runs
+  std::vector<StepTime> steps_;       // of this replay
   Token own_token_;
   Token parent_token_;
   std::array<Token, 2> child_tokens_ = {};

@@ -5,6 +5,7 @@
 
 #include "foundation/checked_arithmetic.h"
 #include "runtime/mpi/mpi_backend.h"
+#include "runtime/step_gathering.h"
 
 namespace reshard {
 
@@ -61,18 +62,34 @@ void MpiTrial::Fill(std::uint64_t refit) {
 }
 
 Result<double> MpiTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds deadline) {
-  const auto start = std::chrono::steady_clock::now();
-  Result<void> done = engine_.Replay(refit);
+  Result<void> done;
+  std::uint64_t nothing[] = {0};
+  if (records_steps_) done = Minimum(nothing, "meeting before the replay");
+  zero_ = std::chrono::steady_clock::now();
+  if (done) done = engine_.Replay(refit);
   if (done) done = engine_.WaitFor(deadline);
   if (!done) return tl::unexpected(done.error());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - zero_).count();
+}
+
+Result<void> MpiTrial::RecordSteps() {
+  records_steps_ = true;
+  return engine_.RecordSteps();
+}
+
+Result<std::vector<StepTime>> MpiTrial::StepTimes() const {
+  const auto zero = std::chrono::duration_cast<std::chrono::nanoseconds>(zero_.time_since_epoch());
+  return GatherSteps(engine_.StepTimes(), zero.count(), world_.rank(), world_.size(),
+                     [this](std::span<std::uint64_t> values, const std::string& what) {
+                       return Minimum(values, what);
+                     });
 }
 
 Result<void> MpiTrial::Check(std::uint64_t refit) const {
   return content_.Run(held_digests_, RunDigests(content_.needed(), DestinationBases()),
                       memory_.Check(refit),
                       [this](std::span<std::uint64_t> values, const std::string& what) {
-                        return world_.MinimumOverRanks(values, deadline_, what);
+                        return Minimum(values, what);
                       });
 }
 

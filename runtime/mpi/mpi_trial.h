@@ -13,6 +13,7 @@
 #include "runtime/mpi/mpi_world.h"
 #include "runtime/trial_content.h"
 #include "schedules/plan.h"
+#include "schedules/replay_record.h"
 
 namespace reshard {
 
@@ -34,6 +35,13 @@ class MpiTrial {
   // time it waits for ranks that start later.
   Result<double> Replay(std::uint64_t refit, std::chrono::nanoseconds deadline);
 
+  // Opt-in: from the next replay on StepTimes() tells when each step ran.
+  Result<void> RecordSteps();
+  // Of the last replay, of all ranks, on all of them: in the order of their ends, from the start of
+  // the first step. Clocks of ranks are set where they meet before the replay: as far apart as the
+  // ends of one small collective.
+  Result<std::vector<StepTime>> StepTimes() const;
+
   // Every byte of this rank's parameters, and the content digests of its fragments against those of
   // their holders. The error names the lowest rank with a wrong byte, on every rank.
   Result<void> Check(std::uint64_t refit) const;
@@ -45,6 +53,10 @@ class MpiTrial {
   std::span<const std::byte* const> SourceBases() const;
   std::span<const std::byte* const> DestinationBases() const;
 
+  Result<void> Minimum(std::span<std::uint64_t> values, const std::string& what) const {
+    return world_.MinimumOverRanks(values, deadline_, what);
+  }
+
   MpiWorld world_;
   std::chrono::nanoseconds deadline_;  // for agreeing on anything
   std::size_t source_parameters_ = 0;
@@ -52,7 +64,9 @@ class MpiTrial {
   Engine engine_;
   std::vector<const std::byte*> bases_;  // source parameters, then destination parameters
   ContentCheck content_;
-  std::vector<std::uint64_t> held_digests_;  // of the refit filled last: it may overwrite them
+  bool records_steps_ = false;
+  std::chrono::steady_clock::time_point zero_;  // where the clocks of the ranks meet
+  std::vector<std::uint64_t> held_digests_;     // of the refit filled last: it may overwrite them
 };
 
 }  // namespace reshard

@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,7 +17,7 @@
 #include "runtime/nccl/device_mirror.h"
 #include "runtime/nccl/nccl_backend.h"
 #include "runtime/nccl/rank_exchange.h"
-#include "runtime/trial_replay.h"
+#include "runtime/step_gathering.h"
 #include "schedules/rank_part.h"
 
 namespace reshard {
@@ -60,7 +59,7 @@ struct NcclTrial::State {
     is_abandoned = !is_over;
   }
   Result<void> MakeDigests(const RankPart& part);
-  Result<void> Bind(RankPart part);
+  Result<void> Bind(RankPart part, bool checks_placement);
   Result<void> MinimumOverRanks(std::span<std::uint64_t> values, const std::string& what) {
     Result<void> done = exchange->MinimumOverRanks(values, DeadlineAfter(deadline), what);
     if (!done) StopExchange();
@@ -82,34 +81,33 @@ NcclTrial::~NcclTrial() {
   Abandon({}, std::shared_ptr<State>(std::move(state_)));
 }
 
-Result<NcclTrial> NcclTrial::Make(const Plan& plan, RankIndex rank, const UniqueId& id, int device,
-                                  std::chrono::nanoseconds deadline) {
+Result<NcclTrial> NcclTrial::Make(const Plan& plan, RankIndex rank, const Options& options) {
   const std::string place = "rank " + std::to_string(rank);
-  const Result<void> chosen =
-      CheckCuda(cudaSetDevice(device), place, "GPU " + std::to_string(device) + " cannot be used",
-                "start as many processes on a machine as it has GPUs");
+  const Result<void> chosen = CheckCuda(cudaSetDevice(options.device), place,
+                                        "GPU " + std::to_string(options.device) + " cannot be used",
+                                        "start as many processes on a machine as it has GPUs");
   if (!chosen) return tl::unexpected(chosen.error());
   Result<TrialMemory> memory = TrialMemory::Make(plan.job, rank);
   if (!memory) return tl::unexpected(memory.error());
   auto state = std::make_unique<State>(plan, rank, *std::move(memory));
-  state->deadline = deadline;
+  state->deadline = options.deadline;
   Result<DeviceMirror> mirror = DeviceMirror::Make(state->memory, place);
   if (!mirror) return tl::unexpected(mirror.error());
   state->mirror = *std::move(mirror);
 
-  CommunicatorOptions options;
-  options.id = id;
-  options.rank = rank;
-  options.rank_count = static_cast<RankIndex>(plan.job.ranks.size());
-  options.peers_max = plan.certificate.peers_max;
-  options.deadline = deadline;
-  Result<std::shared_ptr<Communicator>> communicator = Communicator::Make(options);
+  CommunicatorOptions wanted;
+  wanted.id = options.id;
+  wanted.rank = rank;
+  wanted.rank_count = static_cast<RankIndex>(plan.job.ranks.size());
+  wanted.peers_max = plan.certificate.peers_max;
+  wanted.deadline = options.deadline;
+  Result<std::shared_ptr<Communicator>> communicator = Communicator::Make(wanted);
   if (!communicator) return tl::unexpected(communicator.error());
   state->communicator = *std::move(communicator);
 
   RankPart part = ExtractRankPart(plan, rank);
   Result<void> done = state->MakeDigests(part);
-  if (done) done = state->Bind(std::move(part));
+  if (done) done = state->Bind(std::move(part), options.checks_placement);
   if (!done) return tl::unexpected(done.error());
   return NcclTrial(std::move(state));
 }
@@ -129,8 +127,9 @@ Result<void> NcclTrial::State::MakeDigests(const RankPart& part) {
   return {};
 }
 
-Result<void> NcclTrial::State::Bind(RankPart part) {
+Result<void> NcclTrial::State::Bind(RankPart part, bool checks_placement) {
   NcclOptions nccl;
+  nccl.checks_placement = checks_placement;
   nccl.prepare_deadline = deadline;
   Result<std::unique_ptr<NcclBackend>> backend =
       NcclBackend::Make(part, communicator, std::move(nccl));
@@ -183,32 +182,13 @@ Result<void> NcclTrial::RecordSteps() {
 }
 
 Result<std::vector<StepTime>> NcclTrial::StepTimes() {
-  std::vector<StepTime> own = state_->engine->StepTimes();
-  const std::int64_t zero =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(state_->zero.time_since_epoch()).count();
-  for (StepTime& step : own) {
-    step.start_ns -= zero;
-    step.end_ns -= zero;
-  }
-  const std::string what = "gathering when steps ran";
-  const std::uint64_t count = own.size();
-  std::uint64_t most[] = {~count};  // the complement of the greatest is the least
-  if (Result<void> told = state_->MinimumOverRanks(most, what); !told) {
-    return tl::unexpected(told.error());
-  }
-  StepTime none;
-  none.rank = -1;
-  own.resize(~most[0], none);
-  const Result<std::vector<std::byte>> all = state_->exchange->Gather(
-      std::as_bytes(std::span(own)), DeadlineAfter(state_->deadline), what);
-  if (!all) {
-    state_->StopExchange();
-    return tl::unexpected(all.error());
-  }
-  std::vector<StepTime> steps(all->size() / sizeof(StepTime));
-  std::memcpy(static_cast<void*>(steps.data()), all->data(), all->size());
-  std::erase_if(steps, [](const StepTime& step) { return step.rank < 0; });
-  return FromFirstStart(std::move(steps));
+  const auto zero =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(state_->zero.time_since_epoch());
+  return GatherSteps(state_->engine->StepTimes(), zero.count(), state_->engine->rank(),
+                     state_->communicator->rank_count(),
+                     [this](std::span<std::uint64_t> values, const std::string& what) {
+                       return state_->MinimumOverRanks(values, what);
+                     });
 }
 
 DeviceMirror& NcclTrial::mirror() { return *state_->mirror; }

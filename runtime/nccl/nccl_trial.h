@@ -19,11 +19,16 @@ class DeviceMirror;
 // All ranks call the same functions in the same order.
 class NcclTrial {
  public:
-  // `plan` has passed Verify() and outlives the trial. `device` becomes this thread's GPU.
-  static Result<NcclTrial> Make(const Plan& plan, RankIndex rank, const UniqueId& id, int device,
-                                std::chrono::nanoseconds deadline);
-  static Result<NcclTrial> Make(Plan&& plan, RankIndex rank, const UniqueId& id, int device,
-                                std::chrono::nanoseconds deadline) = delete;
+  struct Options {
+    UniqueId id = {};
+    int device = 0;                                                // becomes this thread's GPU
+    std::chrono::nanoseconds deadline = std::chrono::seconds(60);  // of preparing and agreeing
+    bool checks_placement = true;
+  };
+
+  // `plan` has passed Verify() and outlives the trial.
+  static Result<NcclTrial> Make(const Plan& plan, RankIndex rank, const Options& options);
+  static Result<NcclTrial> Make(Plan&& plan, RankIndex rank, const Options& options) = delete;
   NcclTrial(NcclTrial&&) noexcept;
   NcclTrial& operator=(NcclTrial&&) = delete;
   // Frees nothing after failed(abandoned): something may still write to it.

@@ -42,8 +42,8 @@ tl::unexpected<Error> Elsewhere(std::size_t rank, const std::string& what, std::
   return InputError(Place(rank),
                     "sits elsewhere than the plan believes: there it " + together + " " + what +
                         " with rank " + std::to_string(other) + ", here it " + really,
-                    "start ranks in the plan's GPU order, or compile for the GPUs at hand; an "
-                    "option lets other placements pass");
+                    "start ranks in the plan's GPU order, or compile for the GPUs at hand; "
+                    "--ignore-placement (checks_placement) lets other placements pass");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct ncclComm {
   std::shared_ptr<Endpoint> endpoint;
   std::set<char*> registrations;
   bool blocking = true;
+  std::optional<ncclConfig_t> config;
   // A group of a non-blocking communicator that is not launched yet: its peers are not connected,
   // or it has been polled too few times.
   std::shared_ptr<const std::vector<PointToPoint>> pending;
@@ -142,6 +144,10 @@ void Free(ncclComm* communicator) {
 
 namespace reshard::doubles {
 
+const ncclConfig_t* ConfigOf(ncclComm_t communicator) {
+  return communicator->config ? &*communicator->config : nullptr;
+}
+
 void KillRank(ncclComm_t communicator, std::int64_t groups, std::int64_t operations) {
   const std::lock_guard lock(TheProgress().mutex);
   Endpoint& endpoint = *communicator->endpoint;
@@ -182,6 +188,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUni
   auto* const made = new ncclComm;
   made->endpoint = std::move(endpoint);
   made->blocking = config == nullptr || config->blocking != 0;
+  if (config != nullptr) made->config = *config;
   CountLive(&Live::communicators, 1);
   *communicator = made;
   std::unique_lock lock(TheProgress().mutex);

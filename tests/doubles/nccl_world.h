@@ -89,6 +89,9 @@ void Abort(Endpoint& endpoint);
 std::shared_ptr<Operation> RunGroup(std::shared_ptr<Endpoint> endpoint,
                                     std::shared_ptr<const std::vector<PointToPoint>> operations);
 
+// What the communicator was asked for; null where nothing was.
+const ncclConfig_t* ConfigOf(ncclComm_t communicator);
+
 // What a test does to a rank, by its communicator. After `groups` more groups, and `operations`
 // operations of the next one, the rank is dead.
 void KillRank(ncclComm_t communicator, std::int64_t groups, std::int64_t operations = 0);

@@ -134,6 +134,36 @@ TEST(NcclReplayTest, SurvivorsGoOnByAPlanWithoutTheDead) {
   EXPECT_TRUE(doubles::LiveObjects() == before);
 }
 
+// Another plan of the same job, cut into other chunks: new engines on the same communicators and
+// the same memory, and back again.
+TEST(NcclReplayTest, AnotherPlanIsLoadedOnTheSameCommunicators) {
+  std::optional<Plan> plan;
+  std::optional<Plan> other;
+  // Not every job is so large that the chunks decide.
+  for (std::uint64_t seed = 20000; seed < 20020; ++seed) {
+    plan = CompileJob(RandomJobOf(seed, 8 << 10, 50));
+    other = CompileJob(RandomJobOf(seed, 64 << 10, 50));
+    if (plan && other && plan->round_count != other->round_count) break;
+  }
+  ASSERT_TRUE(plan && other);
+  ASSERT_NE(plan->round_count, other->round_count);
+  const doubles::Live before = doubles::LiveObjects();
+  {
+    GpuTeamOptions kept;
+    std::uint64_t refit = 1;
+    for (const Plan* loaded : {&*plan, &*other, &*plan}) {
+      GpuTeam team(*loaded, kept);
+      team.PrepareAll();
+      for (int i = 0; i < 2; ++i) team.Refit(refit++);
+      for (const RankIndex rank : team.ranks()) {
+        kept.communicators[rank] = team.shared_communicator(rank);
+        kept.mirrors[rank] = team.mirror(rank);
+      }
+    }
+  }
+  EXPECT_TRUE(doubles::LiveObjects() == before);
+}
+
 TEST(NcclReplayTest, SmallRandomJobs) {
   int replayed = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {

@@ -28,7 +28,7 @@ def load(path):
     for name in ("reshard_last_error", "reshard_plan_digest", "reshard_plan_parameter_name"):
         getattr(library, name).restype = ctypes.c_char_p
     for name in ("reshard_plan_staging_bytes", "reshard_plan_parameter_count",
-                 "reshard_plan_parameter_bytes"):
+                 "reshard_plan_parameter_bytes", "reshard_engine_steps"):
         getattr(library, name).restype = ctypes.c_int64
     library.reshard_engine_version.restype = ctypes.c_uint64
     return library
@@ -95,6 +95,11 @@ class NcclOptions(ctypes.Structure):
                 ("recompute_argument", ctypes.c_void_p)]
 
 
+class Step(ctypes.Structure):
+    _fields_ = [("lane", ctypes.c_int32), ("round", ctypes.c_int32),
+                ("start_ns", ctypes.c_int64), ("end_ns", ctypes.c_int64)]
+
+
 class CApiTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -124,6 +129,9 @@ class CApiTest(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+        for engine in engines:
+            self.assertEqual(library.reshard_engine_steps(engine, None, ctypes.c_int64(0)), 0)
+            self.assertEqual(library.reshard_engine_record_steps(engine), 0)
         for version in (7, 8):
             for rank in range(2):
                 memory[rank].write(source_bytes(version, rank))
@@ -137,10 +145,30 @@ class CApiTest(unittest.TestCase):
                 self.assertEqual(library.reshard_engine_version(engine), version)
             for rank in (2, 3):
                 self.assertEqual(memory[rank].read(), wanted_bytes(version, rank))
+            self.check_steps(library, engines)
+        # What runs is given up; nothing is lost by giving up twice.
+        self.assertEqual(library.reshard_engine_replay(engines[0], ctypes.c_uint64(9)), 0)
+        for _ in range(2):
+            self.assertEqual(library.reshard_engine_abort(engines[0]), 0)
+            self.assertEqual(library.reshard_engine_state(engines[0]), 3)
         for engine in engines:
             library.reshard_engine_free(engine)
         for plan in plans:
             library.reshard_plan_free(plan)
+
+    def check_steps(self, library, engines):
+        """Of the last replay: the source packs and exchanges, the destination exchanges and unpacks."""
+        for rank, engine in enumerate(engines):
+            count = library.reshard_engine_steps(engine, None, ctypes.c_int64(0))
+            steps = (Step * count)()
+            self.assertEqual(library.reshard_engine_steps(engine, steps, ctypes.c_int64(count)), count)
+            self.assertEqual({step.lane for step in steps}, {0, 1} if rank < 2 else {1, 2})
+            for step in steps:
+                self.assertGreaterEqual(step.round, 0)
+                self.assertGreater(step.start_ns, 0)
+                self.assertGreaterEqual(step.end_ns, step.start_ns)
+            for before, after in zip(steps, steps[1:]):
+                self.assertLessEqual(before.end_ns, after.end_ns)
 
     def test_describes_a_plan(self):
         library = load(ARGUMENTS.library)
@@ -217,6 +245,9 @@ class CApiTest(unittest.TestCase):
                 "reshard_engine_replay_on": ((None, one, None),),
                 "reshard_engine_wait": ((None, second),),
                 "reshard_engine_source_released": ((None,),),
+                "reshard_engine_abort": ((None,),),
+                "reshard_engine_record_steps": ((None,),),
+                "reshard_engine_steps": ((None, None, zero),),
                 "reshard_engine_state": ((None,),),
                 "reshard_engine_version": ((None,),),
             }

@@ -58,7 +58,9 @@ def environment():
 
 
 def replays_and_checks(replay, plan):
-    done = subprocess.run([*mpirun(RANKS), *replay, "--refits", "3", "--check", "--json"],
+    trace = plan.with_name("measured.json")
+    done = subprocess.run([*mpirun(RANKS), *replay, "--refits", "3", "--check", "--json", "--trace",
+                           str(trace)],
                           capture_output=True, text=True, timeout=300, env=environment())
     expect(done.returncode == 0, f"replay: exit {done.returncode}: {done.stderr}")
     if done.returncode != 0:
@@ -67,6 +69,11 @@ def replays_and_checks(replay, plan):
     expect(report["backend"] == "mpi" and report["ranks"] == RANKS, f"replay: {report}")
     verdicts = [refit["verdict"] for refit in report["refits"]]
     expect(verdicts == ["right"] * 3, f"replay: {verdicts}")
+    done = subprocess.run([str(pathlib.Path(replay[0]).with_name("reshard-simulate")), str(plan),
+                           "--overlay", str(trace), "--json"], capture_output=True, text=True)
+    expect(done.returncode == 0, f"overlay: {done.stderr}")
+    for lane in json.loads(done.stdout or '{"overlay": {"lanes": [{}]}}')["overlay"]["lanes"]:
+        expect(lane.get("measuredSteps") == lane.get("predictedSteps") != None, f"overlay: {lane}")
 
 
 def refuses_other_numbers(replay, plan):

@@ -117,6 +117,18 @@ class NcclReplay(unittest.TestCase):
         self.assertEqual(sorted(rank["rank"] for rank in overlay["ranks"]), list(range(RANKS)))
         self.assertGreater(overlay["end"]["measuredSeconds"], 0)
 
+    def test_two_nodes_on_one_machine_are_another_placement(self):
+        job = json.loads(json.dumps(JOB))
+        job["cluster"] = {"domains": [{"type": "dgx-h100", "gpus": 2, "count": 2}]}
+        plan = self.folder / "two-nodes.reshard"
+        self.compile(job, plan)
+        for status, _, errors in Ranks(plan).wait():
+            self.assertEqual(status, 1, errors)
+            self.assertRegex(errors, "rank 2: sits elsewhere than the plan believes: .* a node with "
+                                     "rank 0.*--ignore-placement")
+        for status, _, errors in Ranks(plan, "--ignore-placement", "--check", "--refits", "2").wait():
+            self.assertEqual(status, 0, errors)
+
     def test_refuses_another_plan(self):
         job = json.loads(json.dumps(JOB))
         job["model"]["b"]["dtype"] = "F32"

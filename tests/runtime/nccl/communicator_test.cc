@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/nccl/channel_hints.h"
 #include "tests/doubles/controls.h"
 #include "tests/doubles/nccl_world.h"
 
@@ -87,6 +88,25 @@ TEST(HangingCommunicatorTest, IsGivenUp) {
   EXPECT_FALSE((*made)->Stop(50ms));
   EXPECT_LT(std::chrono::steady_clock::now() - start, 1s);
   doubles::SetControls(usual);
+}
+
+// NCCL is told that it may not block, and from version 2.28 on of the channels that the plan's
+// peers leave room for; where the plan has so many peers that NCCL's own choice is as good,
+// nothing.
+TEST_F(CommunicatorTest, TellsNcclWhatThePlanKnows) {
+  for (const std::int64_t peers : {0, 8, 65, 1000}) {
+    CommunicatorOptions options = Options(*MakeUniqueId(), 0, 1);
+    options.peers_max = peers;
+    const auto made = Communicator::Make(options);
+    ASSERT_TRUE(made);
+    const ncclConfig_t* const config = doubles::ConfigOf((*made)->handle());
+    ASSERT_NE(config, nullptr);
+    EXPECT_EQ(config->blocking, 0);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+    EXPECT_EQ(config->nChannelsPerNetPeer,
+              NetworkChannelsPerPeer(peers).value_or(NCCL_CONFIG_UNDEF_INT));
+#endif
+  }
 }
 
 TEST_F(CommunicatorTest, LeavesACommunicatorOfTheCallerToTheCaller) {

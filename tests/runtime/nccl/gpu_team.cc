@@ -81,6 +81,10 @@ std::map<RankIndex, Error> GpuTeam::OnAll(const Function& function) {
 }
 
 std::optional<Error> GpuTeam::PrepareMember(RankIndex rank, const UniqueId& id) {
+  if (const auto given = options_.communicators.find(rank); given != options_.communicators.end()) {
+    members_.at(rank).communicator = given->second;
+    return BindMember(rank);
+  }
   CommunicatorOptions options;
   options.id = id;
   options.rank = rank;

@@ -27,6 +27,8 @@ struct GpuTeamOptions {
   std::map<RankIndex, std::function<void(LoweredRank&)>> other_work;
   // Called with every communicator before anything is bound on it.
   std::function<void(Communicator&)> on_communicator;
+  // Communicators of an earlier team to be bound on, by rank.
+  std::map<RankIndex, std::shared_ptr<Communicator>> communicators;
   // Memory of an earlier team to be bound again, by rank.
   std::map<RankIndex, std::shared_ptr<DeviceMirror>> mirrors;
 };

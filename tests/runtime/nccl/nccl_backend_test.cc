@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/cuda/commit_kernels.h"
@@ -259,6 +261,78 @@ TEST_F(NcclBackendTest, RecomputesAfterInstallAndBeforeTheCommit) {
   }
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(cudaFree(derived), cudaSuccess);
+}
+
+// Rank 4's recomputation takes longer than its peers wait: none of them has the version, and they
+// say that it is the commit in which they wait.
+TEST_F(NcclBackendTest, NobodyHasTheVersionBeforeTheRecomputationIsOver) {
+  static std::atomic<bool> may_end;
+  may_end = false;
+  GpuTeamOptions options;
+  options.other_options[4] = [](NcclOptions& nccl) {
+    nccl.recompute = [](CUstream_st* stream) -> Result<void> {
+      const auto wait = [](void*) {
+        while (!may_end) std::this_thread::sleep_for(1ms);
+      };
+      EXPECT_EQ(cudaLaunchHostFunc(stream, wait, nullptr), cudaSuccess);
+      return {};
+    };
+  };
+  {
+    GpuTeam team(SmallPlan(), options);
+    team.PrepareAll();
+    team.Fill(1);
+    team.Start(1);
+    for (const auto& [rank, error] : team.WaitFor(200ms, {1, 2, 3})) {
+      ASSERT_TRUE(error) << rank;
+      EXPECT_THAT(ToString(*error), HasSubstr(" in the commit"));
+    }
+    may_end = true;
+  }
+}
+
+// Without a graph anything goes, at every refit.
+TEST_F(NcclBackendTest, EagerModeRecomputesAtEveryRefit) {
+  int calls = 0;
+  GpuTeamOptions options;
+  options.nccl.eager = true;
+  options.other_options[3] = [&](NcclOptions& nccl) {
+    nccl.recompute = [&](CUstream_st*) -> Result<void> {
+      ++calls;
+      void* memory = nullptr;
+      EXPECT_EQ(cudaMalloc(&memory, 16), cudaSuccess);
+      EXPECT_EQ(cudaFree(memory), cudaSuccess);
+      return {};
+    };
+  };
+  GpuTeam team(SmallPlan(), options);
+  team.PrepareAll();
+  for (std::uint64_t refit = 1; refit <= 3; ++refit) team.Refit(refit);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST_F(NcclBackendTest, GivesUpARefitOnDemand) {
+  GpuTeam team(SmallPlan());
+  team.PrepareAll();
+  team.engine(0).Abort();  // nothing runs
+  EXPECT_EQ(ToString(team.engine(0).state()), "idle");
+  ASSERT_TRUE(team.engine(0).Replay(1));
+  team.engine(0).Abort();
+  EXPECT_EQ(ToString(team.engine(0).state()), "failed(maybe mutated)");
+  EXPECT_FALSE(team.engine(0).Replay(2));
+}
+
+// C12: a group beyond what NCCL is known to end with is refused, whatever made the plan.
+TEST_F(NcclBackendTest, RefusesAGroupOfTooManyOperations) {
+  GpuTeamOptions options;
+  options.nccl.prepare_deadline = 300ms;
+  options.other_work[0] = [](LoweredRank& work) {
+    work.rounds[2].sends.resize(8193, work.rounds[2].sends.front());
+  };
+  GpuTeam team(SmallPlan(), options);
+  const std::map<RankIndex, Error> failures = team.Prepare();
+  EXPECT_THAT(ToString(failures.at(0)),
+              AllOf(HasSubstr("round 2 has 8193 operations"), HasSubstr("maxOpsPerGroup")));
 }
 
 TEST_F(NcclBackendTest, ARecomputationThatCannotBeCapturedNamesEagerMode) {

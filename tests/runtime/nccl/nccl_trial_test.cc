@@ -42,7 +42,7 @@ std::vector<std::string> RunTrials(const Plan& plan, const Replay& replay) {
   for (std::size_t r = 0; r < said.size(); ++r) {
     threads.emplace_back([&, r] {
       const auto rank = static_cast<RankIndex>(r);
-      Result<NcclTrial> trial = NcclTrial::Make(plan, rank, id, rank, 20s);
+      Result<NcclTrial> trial = NcclTrial::Make(plan, rank, {id, rank, 20s, true});
       said[r] = trial ? replay(*trial, rank) : ToString(trial.error());
     });
   }
@@ -152,7 +152,7 @@ TEST(NcclTrialTest, FreesNothingThatMayStillBeWrittenTo) {
   };
   on_ranks(5, [&](std::size_t r) {
     Result<NcclTrial> made =
-        NcclTrial::Make(plan, static_cast<RankIndex>(r), id, static_cast<int>(r), 20s);
+        NcclTrial::Make(plan, static_cast<RankIndex>(r), {id, static_cast<int>(r), 20s, true});
     if (made) trials[r].emplace(*std::move(made));
   });
   for (const auto& trial : trials) ASSERT_TRUE(trial);
@@ -174,7 +174,7 @@ TEST(NcclTrialTest, FreesNothingThatMayStillBeWrittenTo) {
 
 TEST(NcclTrialTest, RefusesAGpuThatIsNotThere) {
   const Plan plan = SmallPlan();
-  const auto trial = NcclTrial::Make(plan, 0, *MakeUniqueId(), 99, 1s);
+  const auto trial = NcclTrial::Make(plan, 0, {*MakeUniqueId(), 99, 1s, true});
   ASSERT_FALSE(trial);
   EXPECT_THAT(ToString(trial.error()), HasSubstr("GPU 99 cannot be used"));
 }
