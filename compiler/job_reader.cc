@@ -2,6 +2,7 @@
 
 #include "compiler/job.h"
 #include "compiler/job_assembly.h"
+#include "compiler/job_inputs.h"
 #include "compiler/job_options.h"
 #include "compiler/job_side.h"
 #include "compiler/layout/model_reader.h"
@@ -25,44 +26,34 @@ Result<ClusterDescription> ReadJobCluster(const JsonCursor& job, const Folder& f
   return ReadClusterDescription(JsonCursor(*file));
 }
 
+// The document at `path`, edited.
+Result<JsonDocument> ReadEdited(const std::string& path,
+                                const std::vector<std::pair<std::string, std::string>>& settings) {
+  Result<JsonDocument> document = ReadJsonFile(path);
+  if (!document) return tl::unexpected(document.error());
+  for (const auto& [where, value] : settings) {
+    const Result<void> set = SetJson(*document, where, value);
+    if (!set) return tl::unexpected(set.error());
+  }
+  return document;
+}
+
 Result<Job> JobOf(const JsonDocument& document, const Folder& folder) {
-  const JsonCursor cursor(document);
-  const Result<void> known =
-      cursor.ExpectFields({"cluster", "model", "source", "destination", "options"});
-  if (!known) return tl::unexpected(known.error());
-  const Result<ClusterDescription> description = ReadJobCluster(cursor, folder);
-  if (!description) return tl::unexpected(description.error());
-  Result<Cluster> cluster = BuildCluster(*description);
-  if (!cluster) return tl::unexpected(cluster.error());
-  const Result<JobOptions> options = ReadJobOptions(cursor.Find("options"));
-  if (!options) return tl::unexpected(options.error());
-  const Result<JsonCursor> model_field = cursor.Field("model");
-  if (!model_field) return tl::unexpected(model_field.error());
-  const Result<Model> model = ReadModel(*model_field, folder);
-  if (!model) return tl::unexpected(model.error());
-
-  const auto read_side = [&](const std::string& name) -> Result<Side> {
-    const Result<JsonCursor> field = cursor.Field(name);
-    if (!field) return tl::unexpected(field.error());
-    return ReadSide(*field, name, *model, *cluster, folder);
-  };
-  Result<Side> source = read_side("source");
-  if (!source) return tl::unexpected(source.error());
-  Result<Side> destination = read_side("destination");
-  if (!destination) return tl::unexpected(destination.error());
-
+  Result<JobInputs> inputs = ReadJobInputs(document, folder);
+  if (!inputs) return tl::unexpected(inputs.error());
   JsonValue::Object canonical;
-  canonical.emplace_back("cluster", ClusterToJson(*description));
-  canonical.emplace_back("model", ModelToJson(*model));
-  canonical.emplace_back("source", SideToJson(*source));
-  canonical.emplace_back("destination", SideToJson(*destination));
-  canonical.emplace_back("options", JobOptionsToJson(*options));
+  canonical.emplace_back("cluster", ClusterToJson(inputs->description));
+  canonical.emplace_back("model", ModelToJson(inputs->model));
+  canonical.emplace_back("source", SideToJson(inputs->source));
+  canonical.emplace_back("destination", SideToJson(inputs->destination));
+  canonical.emplace_back("options", JobOptionsToJson(inputs->options));
 
-  Result<JobAssembly> assembly = AssembleJob(document.name, *cluster, *model, std::move(*source),
-                                             std::move(*destination), *options);
+  Result<JobAssembly> assembly =
+      AssembleJob(document.name, inputs->cluster, inputs->model, std::move(inputs->source),
+                  std::move(inputs->destination), inputs->options);
   if (!assembly) return tl::unexpected(assembly.error());
   Job job;
-  job.cluster = std::move(*cluster);
+  job.cluster = std::move(inputs->cluster);
   job.records = std::move(assembly->records);
   job.notices = std::move(assembly->notices);
   job.canonical_json = CanonicalJson(canonical);
@@ -72,14 +63,52 @@ Result<Job> JobOf(const JsonDocument& document, const Folder& folder) {
 
 }  // namespace
 
+Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder) {
+  const JsonCursor cursor(job);
+  const Result<void> known =
+      cursor.ExpectFields({"cluster", "model", "source", "destination", "options"});
+  if (!known) return tl::unexpected(known.error());
+  JobInputs inputs;
+  Result<ClusterDescription> description = ReadJobCluster(cursor, folder);
+  if (!description) return tl::unexpected(description.error());
+  inputs.description = *std::move(description);
+  Result<Cluster> cluster = BuildCluster(inputs.description);
+  if (!cluster) return tl::unexpected(cluster.error());
+  inputs.cluster = *std::move(cluster);
+  Result<JobOptions> options = ReadJobOptions(cursor.Find("options"));
+  if (!options) return tl::unexpected(options.error());
+  inputs.options = *std::move(options);
+  const Result<JsonCursor> model_field = cursor.Field("model");
+  if (!model_field) return tl::unexpected(model_field.error());
+  Result<Model> model = ReadModel(*model_field, folder);
+  if (!model) return tl::unexpected(model.error());
+  inputs.model = *std::move(model);
+
+  const auto read_side = [&](const std::string& name) -> Result<Side> {
+    const Result<JsonCursor> field = cursor.Field(name);
+    if (!field) return tl::unexpected(field.error());
+    return ReadSide(*field, name, inputs.model, inputs.cluster, folder);
+  };
+  Result<Side> source = read_side("source");
+  if (!source) return tl::unexpected(source.error());
+  inputs.source = *std::move(source);
+  Result<Side> destination = read_side("destination");
+  if (!destination) return tl::unexpected(destination.error());
+  inputs.destination = *std::move(destination);
+  return inputs;
+}
+
+Result<JobInputs> ReadJobInputs(const std::string& path,
+                                const std::vector<std::pair<std::string, std::string>>& settings) {
+  const Result<JsonDocument> document = ReadEdited(path, settings);
+  if (!document) return tl::unexpected(document.error());
+  return ReadJobInputs(*document, Folder::Of(path));
+}
+
 Result<Job> ReadJob(const std::string& path,
                     const std::vector<std::pair<std::string, std::string>>& settings) {
-  Result<JsonDocument> document = ReadJsonFile(path);
+  const Result<JsonDocument> document = ReadEdited(path, settings);
   if (!document) return tl::unexpected(document.error());
-  for (const auto& [where, value] : settings) {
-    const Result<void> set = SetJson(*document, where, value);
-    if (!set) return tl::unexpected(set.error());
-  }
   return JobOf(*document, Folder::Of(path));
 }
 

@@ -27,6 +27,8 @@ target_sources(reshard_layout PRIVATE
     huggingface_config.cc
     huggingface_layout.cc
     huggingface_parameters.cc
+    layout_description.cc
+    layout_meshes.cc
     megatron_degrees.cc
     megatron_layer.cc
     megatron_layout.cc

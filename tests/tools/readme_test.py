@@ -86,6 +86,9 @@ class Readme(unittest.TestCase):
         self.assertEqual(printed["gpus"], 16)
         self.run_json("reshard-compile", "job.json", "-o", "plan.reshard")
 
+    def test_fields_of_describe_are_those_listed(self):
+        self.assert_fields("layout describe", self.run_json("reshard-layout", "describe", "job.json"))
+
     def test_example_moves_what_its_shapes_say(self):
         # 1024x512 + 2 of 256x512 + 512x1024 + 512 elements of 2 bytes; two replicas of the engine,
         # each of whose 4 ranks holds its quarter but for the norm, which all 8 ranks hold.

@@ -20,6 +20,8 @@ reshard_test(frameworks_test
     huggingface_config_test.cc
     huggingface_layout_test.cc
     huggingface_parameters_test.cc
+    layout_description_test.cc
+    layout_meshes_test.cc
     megatron_degrees_test.cc
     megatron_layer_test.cc
     megatron_layout_test.cc
@@ -28,6 +30,7 @@ reshard_test(frameworks_test
     sglang_layout_test.cc
     stage_layers_test.cc
     torchtitan_layout_test.cc
+    torchtitan_parameters_test.cc
     torchtitan_stages_test.cc
     vllm_degrees_test.cc
     vllm_layer_test.cc
