@@ -30,6 +30,8 @@ constexpr std::array<std::string_view, 2> kSides = {"source", "destination"};
 constexpr auto kOptionKeys = std::to_array<std::string_view>(
     {"planner", "stagingMiB", "chunkMiB", "maxOpsPerGroup", "maxPeers", "nicShare"});
 
+constexpr auto kClusterKeys = std::to_array<std::string_view>({"domains", "spine", "railCrossing"});
+
 struct RateKey {
   std::string_view name;
   TypeRate rate;
@@ -60,11 +62,34 @@ Result<void> Of(const JobEdit& edit, Result<void> result) {
   return result;
 }
 
+Result<void> RefuseUnknown(const JobEdit& edit) {
+  std::vector<std::string_view> known(kClusterKeys.begin(), kClusterKeys.end());
+  for (const RateKey& key : kRateKeys) known.push_back(key.name);
+  known.insert(known.end(), kOptionKeys.begin(), kOptionKeys.end());
+  known.insert(known.end(), {"source.FIELD", "destination.FIELD"});
+  return RefuseEdit(edit, "there is no key '" + edit.name + "'", SuggestName(edit.name, known));
+}
+
+// What can be said of an edit before the job is known.
+Result<void> CheckKey(const JobEdit& edit) {
+  if (edit.part != EditPart::kKey) return {};
+  const auto named = [&](const RateKey& key) { return key.name == edit.name; };
+  if (std::ranges::any_of(kRateKeys, named)) return {};
+  if (edit.action == EditAction::kScale) {
+    return RefuseEdit(edit, "only rates and latencies take a factor", "write =VALUE");
+  }
+  const std::size_t dot = edit.name.find('.');
+  const bool is_field = dot != std::string::npos && Contains(kSides, edit.name.substr(0, dot));
+  if (is_field || Contains(kClusterKeys, edit.name) || Contains(kOptionKeys, edit.name)) return {};
+  return RefuseUnknown(edit);
+}
+
 class JobEditor {
  public:
   explicit JobEditor(JsonDocument& document) : document_(document) {}
 
   Result<void> Apply(const JobEdit& edit) {
+    if (Result<void> fine = CheckKey(edit); !fine) return fine;
     if (edit.part != EditPart::kKey) {
       return ChangeCluster([&](ClusterDescription& cluster) { return ChangePart(edit, cluster); });
     }
@@ -77,9 +102,6 @@ class JobEditor {
         return {};
       });
     }
-    if (edit.action == EditAction::kScale) {
-      return RefuseEdit(edit, "only rates and latencies take a factor", "write =VALUE");
-    }
     if (edit.name == "domains") return Deal(edit);
     if (edit.name == "spine") return Spine(edit);
     if (edit.name == "railCrossing") return SetRailCrossing(edit);
@@ -87,11 +109,7 @@ class JobEditor {
       return Of(edit, SetJson(document_, "options." + edit.name, edit.value));
     }
     const std::size_t dot = edit.name.find('.');
-    const std::string side = edit.name.substr(0, dot);
-    if (dot != std::string::npos && Contains(kSides, side)) {
-      return SetLayoutField(edit, side, edit.name.substr(dot + 1));
-    }
-    return RefuseUnknown(edit);
+    return SetLayoutField(edit, edit.name.substr(0, dot), edit.name.substr(dot + 1));
   }
 
   // After all edits, when the degrees that form engines are known.
@@ -103,14 +121,6 @@ class JobEditor {
   }
 
  private:
-  static Result<void> RefuseUnknown(const JobEdit& edit) {
-    std::vector<std::string_view> known = {"domains", "spine", "railCrossing"};
-    for (const RateKey& key : kRateKeys) known.push_back(key.name);
-    known.insert(known.end(), kOptionKeys.begin(), kOptionKeys.end());
-    known.insert(known.end(), {"source.FIELD", "destination.FIELD"});
-    return RefuseEdit(edit, "there is no key '" + edit.name + "'", SuggestName(edit.name, known));
-  }
-
   template <typename Change>
   Result<void> ChangeCluster(const Change& change) {
     JsonValue* const field = document_.root.Find("cluster");
@@ -316,6 +326,13 @@ Result<std::string> EditJob(const std::string& job_json, std::span<const JobEdit
   }
   if (Result<void> dropped = editor.DropDead(); !dropped) return tl::unexpected(dropped.error());
   return CanonicalJson(document->root);
+}
+
+Result<void> CheckEditKeys(std::span<const JobEdit> edits) {
+  for (const JobEdit& edit : edits) {
+    if (Result<void> fine = CheckKey(edit); !fine) return fine;
+  }
+  return {};
 }
 
 }  // namespace reshard

@@ -28,4 +28,7 @@ namespace reshard {
 // numbers, those of kInput for what this job does not allow.
 Result<std::string> EditJob(const std::string& job_json, std::span<const JobEdit> edits);
 
+// Fails, as EditJob does, where an edit's key is unknown whatever the job, or takes no factor.
+Result<void> CheckEditKeys(std::span<const JobEdit> edits);
+
 }  // namespace reshard

@@ -55,18 +55,6 @@ std::int64_t NowNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-const char* LaneName(Lane lane) {
-  switch (lane) {
-    case Lane::kPack:
-      return "pack";
-    case Lane::kExchange:
-      return "exchange";
-    case Lane::kUnpack:
-      return "unpack";
-  }
-  return "";
-}
-
 class SharedMemoryExchange final : public HostExchange {
  public:
   SharedMemoryExchange(RankIndex rank_count, HostOptions options)

@@ -9,13 +9,13 @@
 
 #include "schedules/carried_bytes.h"
 #include "schedules/description.h"
+#include "schedules/lane_names.h"
 #include "schedules/number_text.h"
 #include "schedules/rank_part.h"
 
 namespace reshard {
 namespace {
 
-constexpr std::string_view kLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
 constexpr std::size_t kNamesShown = 4;  // of many tensors
 
 // Rows of cells, each column as wide as its widest cell; numbers to the right.
@@ -60,8 +60,7 @@ std::string SideText(const SideDescription& side) {
 }
 
 std::string WaitText(const Wait& wait) {
-  return fmt::format("{} r after {} r{}", kLaneNames[static_cast<std::size_t>(wait.lane)],
-                     kLaneNames[static_cast<std::size_t>(wait.on)],
+  return fmt::format("{} r after {} r{}", LaneName(wait.lane), LaneName(wait.on),
                      wait.lag == 0 ? "" : fmt::format(" - {}", wait.lag));
 }
 

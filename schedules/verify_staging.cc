@@ -8,16 +8,13 @@
 #include <vector>
 
 #include "foundation/checked_arithmetic.h"
+#include "schedules/lane_names.h"
 #include "schedules/lane_order.h"
 #include "schedules/rank_part.h"
 #include "schedules/verification.h"
 
 namespace reshard::verification {
 namespace {
-
-constexpr std::string_view kLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
-
-std::string_view NameOf(Lane lane) { return kLaneNames[static_cast<std::size_t>(lane)]; }
 
 // Sums of sizes that a file decides; each fits 64 bits, their number does not matter.
 __extension__ using Wide = __int128;
@@ -169,7 +166,7 @@ Result<void> CheckOrder(const Slot& slot, std::string_view place, std::span<cons
           3, fmt::format("{}, item {}", place, reading.item),
           fmt::format("step r + {} of the {} lane reads what step r of the {} lane fills, "
                       "but does not wait for it",
-                      reading.lag, NameOf(reading.lane), NameOf(filler)));
+                      reading.lag, LaneName(reading.lane), LaneName(filler)));
     }
     const std::int64_t first_read = spans.Active(item.column, item.first_round).first;
     const bool is_reused = first_read + slot.depth < last_filled;
@@ -177,7 +174,7 @@ Result<void> CheckOrder(const Slot& slot, std::string_view place, std::span<cons
       return Broken(3, fmt::format("{}, item {}", place, reading.item),
                     fmt::format("step r + {} of the {} lane overwrites what step r + {} of the {} "
                                 "lane reads, but does not wait for it",
-                                slot.depth, NameOf(filler), reading.lag, NameOf(reading.lane)));
+                                slot.depth, LaneName(filler), reading.lag, LaneName(reading.lane)));
     }
   }
   return {};

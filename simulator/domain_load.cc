@@ -39,9 +39,9 @@ struct DomainShares {
 
 }  // namespace
 
-std::vector<NicIndex> NicsOfRanks(const Plan& plan, const Cluster& cluster) {
+std::vector<NicIndex> NicsOfRanks(std::span<const Rank> ranks, const Cluster& cluster) {
   std::vector<NicIndex> nics;
-  for (const Rank& rank : plan.job.ranks) {
+  for (const Rank& rank : ranks) {
     const std::vector<NicIndex>& own = cluster.gpus[At(rank.gpu)].nics;
     nics.insert(nics.end(), own.begin(), own.end());
   }
@@ -56,7 +56,7 @@ std::vector<DomainLoad> DomainLoads(const Plan& plan, const Cluster& cluster,
   const Share none(stretches);
   std::vector<DomainShares> shares(cluster.domains.size(), {none, none, none});
   const std::span<const double> rates = machine.capacities();
-  for (const NicIndex nic : NicsOfRanks(plan, cluster)) {
+  for (const NicIndex nic : NicsOfRanks(plan.job.ranks, cluster)) {
     DomainShares& domain = shares[At(cluster.nics[At(nic)].domain)];
     const double part = machine.NicPart(nic);
     const ResourceIndex out = machine.NicOut(nic);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "schedules/plan.h"
@@ -12,8 +13,8 @@
 
 namespace reshard {
 
-// The NICs that serve a rank of `plan`, ascending.
-std::vector<NicIndex> NicsOfRanks(const Plan& plan, const Cluster& cluster);
+// The NICs that serve one of `ranks`, which sit on GPUs of `cluster`, ascending.
+std::vector<NicIndex> NicsOfRanks(std::span<const Rank> ranks, const Cluster& cluster);
 
 // By domain of `cluster`, the first `stretches` stretches of `timeline`. A domain without NICs or
 // NVLink is never busy. The ranks of `plan` sit on GPUs of `cluster`.

@@ -22,7 +22,8 @@
 
 namespace reshard {
 
-// Times may differ by this part of the period, unless said otherwise. Periods below 100 us must
+// Times may differ by this part of the period, unless said otherwise (ReplayModel::tolerance of
+// very large models). Periods below 100 us must
 // then be exact.
 inline constexpr double kPeriodTolerance = 1e-5;
 

@@ -16,8 +16,6 @@ constexpr RoundIndex kNoMoreSteps = std::numeric_limits<RoundIndex>::max();
 
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-constexpr const char* kLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
-
 enum class Moment : std::int32_t { kPackLaunched, kExchangeReady, kExchangeEnd, kUnpackLaunched };
 constexpr std::int32_t kMomentCount = 4;
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "simulator/domain_load.h"
 #include "simulator/preparation.h"
 #include "simulator/replay.h"
 #include "simulator/traffic_replay.h"
@@ -73,14 +74,8 @@ std::vector<ResourceUse> ReportUses(const Plan& plan, const Cluster& cluster,
                                     double seconds) {
   UseReport report(machine, std::move(bytes), seconds);
 
-  std::vector<char> serves(cluster.nics.size());
-  for (const Rank& rank : plan.job.ranks) {
-    for (const NicIndex nic : cluster.gpus[At(rank.gpu)].nics) serves[At(nic)] = 1;
-  }
-  for (std::size_t index = 0; index < serves.size(); ++index) {
-    if (serves[index] == 0) continue;
-    const auto nic = static_cast<NicIndex>(index);
-    const std::string name = "NIC " + std::to_string(index);
+  for (const NicIndex nic : NicsOfRanks(plan.job.ranks, cluster)) {
+    const std::string name = "NIC " + std::to_string(nic);
     report.Add(name + " out", machine.NicOut(nic), machine.NicPart(nic));
     report.Add(name + " in", machine.NicIn(nic), machine.NicPart(nic));
   }

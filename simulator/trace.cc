@@ -86,7 +86,7 @@ class CounterWriter {
   void AddResources() {
     process_ = static_cast<std::int64_t>(plan_.job.ranks.size()) + 1;
     unit_ = "GB/s";
-    for (const NicIndex nic : NicsOfRanks(plan_, cluster_)) {
+    for (const NicIndex nic : NicsOfRanks(plan_.job.ranks, cluster_)) {
       const double part = machine_.NicPart(nic);
       AddRate(fmt::format("NIC {} out", nic), machine_.NicOut(nic), part);
       AddRate(fmt::format("NIC {} in", nic), machine_.NicIn(nic), part);
@@ -136,8 +136,8 @@ void NameProcesses(const Plan& plan, TraceEvents& events) {
 // How long the stretches are whose mean rates the counters show.
 Nanoseconds StretchFor(const Plan& plan, const Cluster& cluster, Nanoseconds end,
                        std::int64_t points_max) {
-  const auto counters =
-      static_cast<std::int64_t>(2 * (NicsOfRanks(plan, cluster).size() + plan.job.ranks.size()));
+  const auto counters = static_cast<std::int64_t>(
+      2 * (NicsOfRanks(plan.job.ranks, cluster).size() + plan.job.ranks.size()));
   const std::int64_t points = std::clamp(points_max / std::max<std::int64_t>(counters, 1),
                                          kCounterPointsMin, kCounterPointsMax);
   return std::max<Nanoseconds>(1, (end + points - 1) / points);

@@ -38,7 +38,7 @@ void TraceEvents::NameRank(RankIndex rank, const Rank& record, std::int64_t plac
               place);
   for (int lane = 0; lane < kLaneCount; ++lane) {
     Add(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
-                    rank, lane, kTraceLaneNames[lane]));
+                    rank, lane, kLaneNames[lane]));
   }
 }
 
@@ -47,7 +47,7 @@ void TraceEvents::AddStep(RankIndex rank, Lane lane, RoundIndex round, Nanosecon
   const int thread = static_cast<int>(lane);
   Add(fmt::format(
       R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"round {}","cat":"{}","args":{{{}:{}}}}})",
-      rank, thread, Microseconds(start), Microseconds(end - start), round, kTraceLaneNames[thread],
+      rank, thread, Microseconds(start), Microseconds(end - start), round, kLaneNames[thread],
       Quoted(unit), amount));
 }
 
@@ -56,7 +56,7 @@ void TraceEvents::AddStep(RankIndex rank, Lane lane, RoundIndex round, Nanosecon
   const int thread = static_cast<int>(lane);
   Add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"round {}","cat":"{}"}})",
                   rank, thread, Microseconds(start), Microseconds(end - start), round,
-                  kTraceLaneNames[thread]));
+                  kLaneNames[thread]));
 }
 
 void TraceEvents::AddArrow(std::int64_t id, RankIndex from, RankIndex to, RoundIndex round,

@@ -20,7 +20,6 @@
 
 namespace reshard {
 
-inline constexpr const char* kTraceLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
 inline constexpr std::string_view kPredictedTrace = "predicted";
 inline constexpr std::string_view kMeasuredTrace = "measured";
 

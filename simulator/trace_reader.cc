@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "foundation/strict_json.h"
+#include "schedules/lane_names.h"
 #include "simulator/trace_events.h"
 
 namespace reshard {
@@ -23,7 +24,7 @@ constexpr IntegerRange kRankRange{0, std::numeric_limits<RankIndex>::max()};
 
 std::optional<Lane> LaneOf(std::string_view category) {
   for (int lane = 0; lane < kLaneCount; ++lane) {
-    if (category == kTraceLaneNames[lane]) return static_cast<Lane>(lane);
+    if (category == kLaneNames[lane]) return static_cast<Lane>(lane);
   }
   return std::nullopt;
 }
@@ -97,8 +98,8 @@ Result<TraceSteps> ReadDocument(const JsonDocument& document) {
   if (twice != trace.steps.end()) {
     return InputError(root.Place(),
                       "rank " + std::to_string(twice->rank) + " has round " +
-                          std::to_string(twice->round) + " twice in its " +
-                          kTraceLaneNames[static_cast<int>(twice->lane)] + " lane",
+                          std::to_string(twice->round) + " twice in its " + LaneName(twice->lane) +
+                          " lane",
                       kRemedy);
   }
   return trace;

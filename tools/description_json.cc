@@ -10,11 +10,6 @@ namespace {
 
 std::string_view Name(SlotKind kind) { return kind == SlotKind::kPack ? "pack" : "receive"; }
 
-std::string_view Name(Lane lane) {
-  if (lane == Lane::kPack) return "pack";
-  return lane == Lane::kExchange ? "exchange" : "unpack";
-}
-
 template <typename Integer>
 JsonValue Numbers(const std::vector<Integer>& numbers) {
   JsonValue::Array list;

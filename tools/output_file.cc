@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace reshard {
 namespace {
@@ -35,6 +38,25 @@ Result<void> CheckOutputPath(const std::string& path, const std::string& input_p
   }
   if (std::filesystem::equivalent(path, input_path, ignored)) {
     return InputError(path, "is the input file", "name another file");
+  }
+  return {};
+}
+
+Result<void> CheckOutputPaths(std::span<const std::string> paths,
+                              std::span<const std::string> input_paths) {
+  std::vector<std::filesystem::path> known;
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    for (const std::string& input : input_paths) {
+      if (Result<void> fine = CheckOutputPath(path, input); !fine) return fine;
+    }
+    std::error_code unknown;  // then the name as it stands is what can be compared
+    std::filesystem::path resolved = std::filesystem::weakly_canonical(path, unknown);
+    if (unknown) resolved = path;
+    if (std::ranges::find(known, resolved) != known.end()) {
+      return InputError(path, "is the name of two outputs", "name another file for one of them");
+    }
+    known.push_back(std::move(resolved));
   }
   return {};
 }

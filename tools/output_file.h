@@ -15,6 +15,11 @@ namespace reshard {
 // input.
 Result<void> CheckOutputPath(const std::string& path, const std::string& input_path);
 
+// The same for all that a command writes, none of which may be one of its inputs, nor another of
+// them. Empty names among both are files that nobody asked for.
+Result<void> CheckOutputPaths(std::span<const std::string> paths,
+                              std::span<const std::string> input_paths);
+
 // Writes `contents` beside `path` and renames, so that an older file stays until the new one is
 // whole. Returns the bytes written.
 Result<std::int64_t> WriteWholeFile(const std::string& path, std::string_view contents);

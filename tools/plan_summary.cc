@@ -110,6 +110,7 @@ Result<PlanSummary> Summarize(const Plan& plan, const VerifierReport& verified,
   summary.staging_bytes_max = verified.staging_bytes_max;
   summary.ops_per_group_max = verified.ops_per_group_max;
   summary.peers_max = verified.peers_max;
+  summary.is_limited = !plan.traffic;
   summary.digest = plan.job_digest;
   return summary;
 }
@@ -144,15 +145,16 @@ void AppendRows(const PlanSummary& summary, const Options& options, TextTable& t
   table.AddRow({"predicted time", SecondsText(summary.predicted_seconds)});
   table.AddRow({"gap", summary.gap ? PercentText(*summary.gap) : "none: the bound is 0"});
   table.AddRow({"rounds", CountText(summary.rounds)});
-  table.AddRow({"staging", Limited(MemoryText(summary.staging_bytes_max), true,
+  table.AddRow({"staging", Limited(MemoryText(summary.staging_bytes_max), summary.is_limited,
                                    MemoryText(options.staging_bytes)) +
                                " a rank"});
-  table.AddRow({"operations", Limited(CountText(summary.ops_per_group_max), true,
+  table.AddRow({"operations", Limited(CountText(summary.ops_per_group_max), summary.is_limited,
                                       CountText(options.max_ops_per_group)) +
                                   " in an NCCL group"});
-  table.AddRow({"peers", Limited(CountText(summary.peers_max), options.max_peers > 0,
-                                 CountText(options.max_peers)) +
-                             " a rank"});
+  table.AddRow(
+      {"peers", Limited(CountText(summary.peers_max), summary.is_limited && options.max_peers > 0,
+                        CountText(options.max_peers)) +
+                    " a rank"});
 }
 
 void AppendFields(const Notices& notices, JsonValue::Object& fields) {

@@ -29,7 +29,8 @@ struct PlanSummary {
   std::int64_t staging_bytes_max = 0;
   std::int64_t ops_per_group_max = 0;
   std::int64_t peers_max = 0;
-  std::string digest;  // of the normalised job
+  bool is_limited = true;  // by the job's options: not so a simulation-only plan
+  std::string digest;      // of the normalised job
 };
 
 // `plan` has passed Verify(), which gave `verified`. `predicted_seconds` is the simulator's word.

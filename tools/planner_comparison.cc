@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -12,8 +12,10 @@
 #include "compiler/planner.h"
 #include "foundation/nearest_name.h"
 #include "schedules/carried_bytes.h"
+#include "schedules/drawing/domain_traffic.h"
 #include "schedules/number_text.h"
 #include "simulator/cost_model.h"
+#include "simulator/domain_load.h"
 #include "simulator/simulate.h"
 #include "tools/amounts.h"
 #include "tools/command_line.h"
@@ -23,28 +25,16 @@
 namespace reshard {
 namespace {
 
-// The number of "NIC 17 out" for " out"; none for all other names.
-std::optional<std::size_t> NicOf(std::string_view name, std::string_view way) {
-  constexpr std::string_view kPrefix = "NIC ";
-  if (!name.starts_with(kPrefix) || !name.ends_with(way)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  name.remove_suffix(way.size());
-  std::size_t nic = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), nic);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return nic;
-}
-
 // Which NICs serve a rank of a side.
 std::vector<bool> NicsOfSide(const Plan& plan, const Cluster& cluster, LayoutIndex Rank::*layout) {
-  std::vector<bool> nics(cluster.nics.size());
-  for (const Rank& rank : plan.job.ranks) {
-    if (rank.*layout == kNoLayout) continue;
-    for (const NicIndex nic : cluster.gpus[static_cast<std::size_t>(rank.gpu)].nics) {
-      nics[static_cast<std::size_t>(nic)] = true;
-    }
+  std::vector<Rank> ranks;
+  std::ranges::copy_if(plan.job.ranks, std::back_inserter(ranks),
+                       [&](const Rank& rank) { return rank.*layout != kNoLayout; });
+  std::vector<bool> serves(cluster.nics.size());
+  for (const NicIndex nic : NicsOfRanks(ranks, cluster)) {
+    serves[static_cast<std::size_t>(nic)] = true;
   }
-  return nics;
+  return serves;
 }
 
 // Busiest NIC over mean, one way; with the busiest one's bytes, to choose a way by.
@@ -53,14 +43,14 @@ struct NicSkew {
   double over_mean = 0;
 };
 
-NicSkew SkewOf(const std::vector<ResourceUse>& uses, std::string_view way,
+NicSkew SkewOf(const std::vector<ResourceUse>& uses, bool is_out,
                const std::vector<bool>& of_side) {
   NicSkew skew;
   std::int64_t nics = 0;
   double sum = 0;
   for (const ResourceUse& use : uses) {
-    const std::optional<std::size_t> nic = NicOf(use.name, way);
-    if (!nic || *nic >= of_side.size() || !of_side[*nic]) continue;
+    const std::optional<NicName> name = ParseNicName(use.name);
+    if (!name || name->is_out != is_out || !of_side[static_cast<std::size_t>(name->nic)]) continue;
     ++nics;
     sum += static_cast<double>(use.bytes);
     skew.busiest = std::max(skew.busiest, use.bytes);
@@ -73,8 +63,10 @@ NicSkew SkewOf(const std::vector<ResourceUse>& uses, std::string_view way,
 
 std::optional<double> BusiestNicOverMean(const Plan& plan, const Cluster& cluster,
                                          const std::vector<ResourceUse>& uses) {
-  const NicSkew out = SkewOf(uses, " out", NicsOfSide(plan, cluster, &Rank::source_layout));
-  const NicSkew in = SkewOf(uses, " in", NicsOfSide(plan, cluster, &Rank::destination_layout));
+  const NicSkew out =
+      SkewOf(uses, /*is_out=*/true, NicsOfSide(plan, cluster, &Rank::source_layout));
+  const NicSkew in =
+      SkewOf(uses, /*is_out=*/false, NicsOfSide(plan, cluster, &Rank::destination_layout));
   const NicSkew& busier = out.busiest > in.busiest ? out : in;
   if (busier.busiest == 0) return std::nullopt;
   return busier.over_mean;
@@ -176,7 +168,7 @@ Result<PlannerComparison> ComparePlanners(const Job& job, const std::vector<std:
   return comparison;
 }
 
-std::string ComparisonText(const PlannerComparison& comparison) {
+TextTable ComparisonTable(const PlannerComparison& comparison) {
   TextTable table({{"planner", Alignment::kLeft},
                    {"predicted", Alignment::kRight},
                    {"over bound", Alignment::kRight},
@@ -186,11 +178,9 @@ std::string ComparisonText(const PlannerComparison& comparison) {
                    {"operations a rank", Alignment::kRight},
                    {"staging a rank", Alignment::kRight},
                    {"coverage", Alignment::kRight}});
-  std::string below;
   for (const PlannerOutcome& outcome : comparison.outcomes) {
     if (!outcome.refusal.empty()) {
       table.AddRow({outcome.planner, "-", "-", "-", "-", "-", "-", "-", "-"});
-      below += fmt::format("{} makes no plan: {}\n", outcome.planner, outcome.refusal);
       continue;
     }
     const bool simulated_only = outcome.rounds == 0 && outcome.operations_max > 0;
@@ -202,16 +192,34 @@ std::string ComparisonText(const PlannerComparison& comparison) {
                   simulated_only ? "-" : CountText(outcome.rounds),
                   simulated_only ? CountText(outcome.operations_max) : "-",
                   MemoryText(outcome.staging_bytes_max), PercentText(outcome.coverage)});
+  }
+  return table;
+}
+
+std::vector<std::string> ComparisonNotes(const PlannerComparison& comparison) {
+  std::vector<std::string> notes;
+  for (const PlannerOutcome& outcome : comparison.outcomes) {
+    if (!outcome.refusal.empty()) {
+      notes.push_back(fmt::format("{} makes no plan: {}", outcome.planner, outcome.refusal));
+      continue;
+    }
     for (std::size_t i = 0; i < outcome.omissions.size(); ++i) {
       const Omission& omission = outcome.omissions[i];
-      below += fmt::format(
-          "{} leaves out {} in {} ({}{}): {}\n", outcome.planner, BytesText(omission.bytes),
+      notes.push_back(fmt::format(
+          "{} leaves out {} in {} ({}{}): {}", outcome.planner, BytesText(omission.bytes),
           CountedText(omission.tensors, "tensor", "tensors"), outcome.omitted_tensors[i],
-          omission.tensors > 1 ? ", .." : "", omission.reason);
+          omission.tensors > 1 ? ", .." : "", omission.reason));
     }
   }
+  return notes;
+}
+
+std::string ComparisonText(const PlannerComparison& comparison) {
+  std::string below;
+  for (const std::string& note : ComparisonNotes(comparison)) below += note + "\n";
   return fmt::format("lower bound  {}: {}\n\n{}{}{}", SecondsText(comparison.lower_bound_seconds),
-                     comparison.bound_by, table.Text(), below.empty() ? "" : "\n", below);
+                     comparison.bound_by, ComparisonTable(comparison).Text(),
+                     below.empty() ? "" : "\n", below);
 }
 
 JsonValue::Object ComparisonFields(const PlannerComparison& comparison) {

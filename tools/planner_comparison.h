@@ -12,6 +12,7 @@
 #include "schedules/traffic.h"
 #include "simulator/constants.h"
 #include "tools/progress.h"
+#include "tools/text_table.h"
 
 namespace reshard {
 
@@ -49,6 +50,9 @@ Result<std::vector<std::string>> ParsePlannerNames(const std::string& text);
 Result<PlannerComparison> ComparePlanners(const Job& job, const std::vector<std::string>& planners,
                                           const Constants& constants, Progress& progress);
 
+TextTable ComparisonTable(const PlannerComparison& comparison);
+// What is left out and who refuses, a line each, without line breaks.
+std::vector<std::string> ComparisonNotes(const PlannerComparison& comparison);
 // The table, and below it what is left out and who refuses, a line each. Ends with a line break.
 std::string ComparisonText(const PlannerComparison& comparison);
 // Fields of --json, in the order of the README.

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "schedules/lane_names.h"
 #include "schedules/number_text.h"
 
 namespace reshard {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxRoundRows = 24;
 constexpr std::size_t kMaxRankRows = 8;
-constexpr const char* kLaneNames[kLaneCount] = {"pack", "exchange", "unpack"};
 
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
@@ -139,10 +139,9 @@ OverlayTable LaneTable(const ReplayOverlay& overlay) {
     if (lane.measured_steps != lane.predicted_steps) {
       steps = fmt::format("{} of {}", CountText(lane.measured_steps), steps);
     }
-    table.AddRow({kLaneNames[static_cast<int>(lane.lane)], std::move(steps),
-                  SecondsText(lane.mean_step.predicted), SecondsText(lane.mean_step.measured),
-                  SecondsText(lane.end.predicted), SecondsText(lane.end.measured),
-                  RatioText(lane.end)});
+    table.AddRow({LaneName(lane.lane), std::move(steps), SecondsText(lane.mean_step.predicted),
+                  SecondsText(lane.mean_step.measured), SecondsText(lane.end.predicted),
+                  SecondsText(lane.end.measured), RatioText(lane.end)});
   }
   return {"predicted and measured, by lane", std::move(table)};
 }
@@ -229,7 +228,7 @@ Result<ReplayOverlay> MakeOverlay(const Plan& plan, const std::vector<StepTime>&
 void AppendFields(const ReplayOverlay& overlay, JsonValue::Object& fields) {
   JsonValue::Array lanes;
   for (const LaneOverlay& lane : overlay.lanes) {
-    lanes.emplace_back(JsonValue::Object{{"lane", kLaneNames[static_cast<int>(lane.lane)]},
+    lanes.emplace_back(JsonValue::Object{{"lane", LaneName(lane.lane)},
                                          {"predictedSteps", lane.predicted_steps},
                                          {"measuredSteps", lane.measured_steps},
                                          {"meanStep", PairJson(lane.mean_step)},

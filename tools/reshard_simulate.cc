@@ -1,5 +1,6 @@
 // reshard-simulate: predicts the time of a plan, and what its resources are busy with.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -68,7 +69,8 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddOption("--overlay", "MEASURED", arguments.overlay,
                          "show a trace of reshard-replay beside the prediction");
   command_line.AddOption("--compare", "NAME,..|all", arguments.compare,
-                         "one table of what these planners make of the job, and nothing else");
+                         "one table of what these planners make of the job, and nothing else; with "
+                         "--report it is on the page");
   AddScenarioOptions(command_line, arguments.scenarios);
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
   return command_line.Parse(argc, argv);
@@ -106,28 +108,6 @@ Result<Job> EmbeddedJob(const std::string& path) {
   });
 }
 
-// Prints the table of --compare.
-Result<void> Compare(const Arguments& arguments, bool is_job, const Constants& constants) {
-  const bool alone = arguments.trace.empty() && arguments.report.empty() &&
-                     arguments.overlay.empty() && arguments.scenarios.what_if.empty() &&
-                     arguments.scenarios.sweep.empty();
-  if (!alone) {
-    return UsageError("--compare excludes --trace, --report, --overlay, --what-if and --sweep",
-                      "give it alone");
-  }
-  const auto planners = ParsePlannerNames(arguments.compare);
-  if (!planners) return tl::unexpected(planners.error());
-  Progress progress;
-  progress.Begin("reading the job");
-  const Result<Job> job = is_job ? ReadJob(arguments.input) : EmbeddedJob(arguments.input);
-  if (!job) return tl::unexpected(job.error());
-  const auto comparison = ComparePlanners(*job, *planners, constants, progress);
-  if (!comparison) return tl::unexpected(comparison.error());
-  progress.End();
-  Print(arguments.json ? JsonReport(ComparisonFields(*comparison)) : ComparisonText(*comparison));
-  return {};
-}
-
 // What was written or read beside the tables.
 struct Files {
   std::optional<WrittenTrace> trace;
@@ -135,13 +115,24 @@ struct Files {
   std::optional<ReplayOverlay> overlay;  // read, not written
 };
 
-// Says before the work begins what would keep a file from being written.
-Result<void> CheckFiles(const Arguments& arguments) {
-  for (const std::string& path : {arguments.trace, arguments.report}) {
-    if (path.empty()) continue;
-    if (Result<void> fine = CheckOutputPath(path, arguments.input); !fine) return fine;
+// Says before the work begins which options do not fit, and what would keep a file from being
+// written.
+Result<void> CheckArguments(const Arguments& arguments) {
+  const bool asks_for_more = !arguments.trace.empty() || !arguments.overlay.empty() ||
+                             !arguments.scenarios.what_if.empty() ||
+                             !arguments.scenarios.sweep.empty();
+  if (!arguments.compare.empty() && asks_for_more) {
+    return UsageError("--compare excludes --trace, --overlay, --what-if and --sweep",
+                      "give it alone or with --report");
   }
-  return CheckScenarioRequest(arguments.scenarios, arguments.input);
+  if (!arguments.compare.empty()) {
+    const auto planners = ParsePlannerNames(arguments.compare);
+    if (!planners) return tl::unexpected(planners.error());
+  }
+  if (Result<void> fine = CheckScenarioRequest(arguments.scenarios); !fine) return fine;
+  const std::string outputs[] = {arguments.trace, arguments.report, arguments.scenarios.plot};
+  const std::string inputs[] = {arguments.input, arguments.constants, arguments.overlay};
+  return CheckOutputPaths(outputs, inputs);
 }
 
 Result<ReplayOverlay> ReadOverlay(const std::string& path, const Subject& subject,
@@ -157,13 +148,19 @@ Result<ReplayOverlay> ReadOverlay(const std::string& path, const Subject& subjec
 Result<WrittenReport> WriteReportPage(const Arguments& arguments, const Subject& subject,
                                       const Constants& constants, const SimulationResult& result,
                                       const PlanSummary& summary, double commit_seconds,
-                                      const Files& files) {
+                                      const Files& files,
+                                      const std::optional<PlannerComparison>& comparison) {
   ReportInput input{arguments.input, subject.plan, subject.cluster, constants,
                     result,          summary,      commit_seconds,  {}};
   if (files.overlay) {
     for (OverlayTable& part : OverlayTables(*files.overlay, subject.plan)) {
       input.more.push_back({"overlay", std::move(part.title), "", "", std::move(part.table), ""});
     }
+  }
+  if (comparison) {
+    input.more.push_back({"comparison", "Planners compared", "",
+                          fmt::format("{}", fmt::join(ComparisonNotes(*comparison), "; ")),
+                          ComparisonTable(*comparison), ""});
   }
   return WriteReport(arguments.report, input);
 }
@@ -187,12 +184,67 @@ Result<Files> WriteFiles(const Arguments& arguments, const Subject& subject,
   }
   if (!arguments.report.empty()) {
     progress.Begin("writing the report");
-    Result<WrittenReport> report =
-        WriteReportPage(arguments, subject, constants, result, summary, commit_seconds, files);
+    Result<WrittenReport> report = WriteReportPage(arguments, subject, constants, result, summary,
+                                                   commit_seconds, files, std::nullopt);
     if (!report) return tl::unexpected(report.error());
     files.report = *std::move(report);
   }
   return files;
+}
+
+// What --compare has made, and the page it may be on.
+struct Compared {
+  PlannerComparison comparison;
+  std::optional<WrittenReport> report;
+};
+
+Result<Compared> ComparePlannersOf(const Arguments& arguments, bool is_job,
+                                   const Constants& constants, Progress& progress) {
+  const auto planners = ParsePlannerNames(arguments.compare);
+  if (!planners) return tl::unexpected(planners.error());
+  progress.Begin("reading the job");
+  const Result<Job> job = is_job ? ReadJob(arguments.input) : EmbeddedJob(arguments.input);
+  if (!job) return tl::unexpected(job.error());
+  Result<PlannerComparison> comparison = ComparePlanners(*job, *planners, constants, progress);
+  if (!comparison) return tl::unexpected(comparison.error());
+  Compared compared{*std::move(comparison), std::nullopt};
+  if (arguments.report.empty()) return compared;
+
+  progress.Begin("writing the report");
+  const Result<Subject> subject =
+      is_job ? CompileJob(arguments.input, constants, progress) : ReadPlan(arguments.input);
+  if (!subject) return tl::unexpected(subject.error());
+  const Result<SimulationResult> result = Simulate(subject->plan, subject->cluster, constants);
+  if (!result) return tl::unexpected(result.error());
+  const Result<PlanSummary> summary = Summarize(subject->plan, subject->verified, result->seconds);
+  if (!summary) return tl::unexpected(summary.error());
+  Result<WrittenReport> report =
+      WriteReportPage(arguments, *subject, constants, *result, *summary,
+                      PredictCommitSeconds(subject->plan.job, subject->cluster, constants), {},
+                      compared.comparison);
+  if (!report) return tl::unexpected(report.error());
+  compared.report = *std::move(report);
+  return compared;
+}
+
+// Prints the table of --compare.
+Result<void> Compare(const Arguments& arguments, bool is_job, const Constants& constants) {
+  Progress progress;
+  const Result<Compared> compared = ComparePlannersOf(arguments, is_job, constants, progress);
+  if (!compared) return tl::unexpected(compared.error());
+  progress.End();
+  if (arguments.json) {
+    JsonValue::Object fields = ComparisonFields(compared->comparison);
+    if (compared->report) AppendFields(*compared->report, fields);
+    Print(JsonReport(fields));
+    return {};
+  }
+  Print(ComparisonText(compared->comparison));
+  if (!compared->report) return {};
+  TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
+  AppendRows(*compared->report, table);
+  Print("\n" + table.Text());
+  return {};
 }
 
 RankTimes LatestEnds(const SimulationResult& result) {
@@ -262,7 +314,7 @@ Result<void> Run(int argc, char** argv) {
   const Result<Constants> constants =
       arguments.constants.empty() ? DefaultConstants() : ReadConstants(arguments.constants);
   if (!constants) return tl::unexpected(constants.error());
-  if (Result<void> fine = CheckFiles(arguments); !fine) return fine;
+  if (Result<void> fine = CheckArguments(arguments); !fine) return fine;
   const Result<bool> is_job = HoldsJson(arguments.input);
   if (!is_job) return tl::unexpected(is_job.error());
   if (!arguments.compare.empty()) return Compare(arguments, *is_job, *constants);

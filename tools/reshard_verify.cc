@@ -84,12 +84,16 @@ void PrintVerdict(const Arguments& arguments, const LoadedPlan& loaded,
   table.AddRow(
       {"sent", fmt::format("{} between domains, {} inside them", BytesText(verified.network_bytes),
                            BytesText(verified.nvlink_bytes))});
-  table.AddRow({"staging", fmt::format("{} of {} on rank {}, which needs most",
-                                       MemoryText(verified.staging_bytes_max),
-                                       MemoryText(options.staging_bytes), verified.staging_rank)});
-  table.AddRow(
-      {"operations", fmt::format("{} of {} in an NCCL group", CountText(verified.ops_per_group_max),
-                                 CountText(options.max_ops_per_group))});
+  const auto limited = [&](const std::string& amount, const std::string& limit) {
+    return summary.is_limited ? amount + " of " + limit : amount;
+  };
+  table.AddRow({"staging", fmt::format("{} on rank {}, which needs most",
+                                       limited(MemoryText(verified.staging_bytes_max),
+                                               MemoryText(options.staging_bytes)),
+                                       verified.staging_rank)});
+  table.AddRow({"operations", limited(CountText(verified.ops_per_group_max),
+                                      CountText(options.max_ops_per_group)) +
+                                  " in an NCCL group"});
   table.AddRow({"peers", CountText(verified.peers_max) + " a rank"});
   table.AddRow({"digest", summary.digest});
   if (!arguments.job.empty()) table.AddRow({"job", arguments.job + " is the one embedded"});

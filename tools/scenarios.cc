@@ -6,9 +6,32 @@
 #include <cstdint>
 #include <utility>
 
+#include "compiler/job_edit.h"
 #include "tools/output_file.h"
 
 namespace reshard {
+
+namespace {
+
+// The edits of all scenarios: those of --what-if, then a value of the sweep each.
+struct AllEdits {
+  std::vector<std::string> scenarios;
+  std::optional<Sweep> sweep;
+};
+
+Result<AllEdits> EditsOf(const ScenarioRequest& request) {
+  AllEdits all{request.what_if, std::nullopt};
+  if (request.sweep.empty()) return all;
+  Result<Sweep> sweep = ParseSweep(request.sweep);
+  if (!sweep) return tl::unexpected(sweep.error());
+  for (const std::string& value : sweep->values) {
+    all.scenarios.push_back(sweep->key + "=" + value);
+  }
+  all.sweep = *std::move(sweep);
+  return all;
+}
+
+}  // namespace
 
 void AddScenarioOptions(CommandLine& command_line, ScenarioRequest& request) {
   command_line.AddRepeated("--what-if", "EDITS", request.what_if,
@@ -19,7 +42,14 @@ void AddScenarioOptions(CommandLine& command_line, ScenarioRequest& request) {
   command_line.AddOption("-o,--output", "FILE.svg", request.plot, "a plot of the sweep");
 }
 
-Result<void> CheckScenarioRequest(const ScenarioRequest& request, const std::string& input_path) {
+Result<void> CheckScenarioRequest(const ScenarioRequest& request) {
+  const Result<AllEdits> edits = EditsOf(request);
+  if (!edits) return tl::unexpected(edits.error());
+  for (const std::string& scenario : edits->scenarios) {
+    const Result<std::vector<JobEdit>> parsed = ParseJobEdits(scenario);
+    if (!parsed) return tl::unexpected(parsed.error());
+    if (Result<void> known = CheckEditKeys(*parsed); !known) return known;
+  }
   if (request.plot.empty()) return {};
   if (request.sweep.empty()) {
     return UsageError("-o " + request.plot + ": there is no sweep to plot", "add --sweep");
@@ -28,19 +58,16 @@ Result<void> CheckScenarioRequest(const ScenarioRequest& request, const std::str
     return UsageError("-o " + request.plot + ": a plot is an SVG file",
                       "name a file that ends with .svg");
   }
-  return CheckOutputPath(request.plot, input_path);
+  return {};
 }
 
 Result<Scenarios> RunScenarios(const ScenarioRequest& request, const Plan& plan,
                                const Constants& constants, Progress& progress) {
   Scenarios scenarios;
-  std::vector<std::string> edits = request.what_if;
-  if (!request.sweep.empty()) {
-    Result<Sweep> sweep = ParseSweep(request.sweep);
-    if (!sweep) return tl::unexpected(sweep.error());
-    for (const std::string& value : sweep->values) edits.push_back(sweep->key + "=" + value);
-    scenarios.sweep = std::move(*sweep);
-  }
+  Result<AllEdits> all = EditsOf(request);
+  if (!all) return tl::unexpected(all.error());
+  const std::vector<std::string>& edits = all->scenarios;
+  scenarios.sweep = std::move(all->sweep);
   for (std::size_t i = 0; i < edits.size(); ++i) {
     progress.Begin(fmt::format("scenario {} of {}: {}", i + 1, edits.size(), edits[i]));
     Result<Scenario> scenario = RunScenario(plan, edits[i], constants);

@@ -30,8 +30,9 @@ struct Scenarios {
 // Options --what-if, --sweep and -o, which write to `request`.
 void AddScenarioOptions(CommandLine& command_line, ScenarioRequest& request);
 
-// Says before the work begins what would keep the plot from being written.
-Result<void> CheckScenarioRequest(const ScenarioRequest& request, const std::string& input_path);
+// Says before the work begins which edits, values of the sweep and plot are no such things. What
+// only the job can tell (a NIC that it lacks) is found by RunScenarios().
+Result<void> CheckScenarioRequest(const ScenarioRequest& request);
 
 // Runs all scenarios on `plan`, a proven plan, and writes the plot.
 Result<Scenarios> RunScenarios(const ScenarioRequest& request, const Plan& plan,

@@ -2,33 +2,12 @@
 
 #include <charconv>
 #include <cstddef>
-#include <optional>
-#include <string_view>
 #include <system_error>
 
 #include "schedules/carried_bytes.h"
 
 namespace reshard {
 namespace {
-
-struct NicName {
-  std::int32_t nic = 0;
-  bool is_out = false;
-};
-
-// "NIC 17 out" or "NIC 17 in"; nothing for all other resources.
-std::optional<NicName> ParseNic(std::string_view name) {
-  constexpr std::string_view kPrefix = "NIC ";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  NicName parsed;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), parsed.nic);
-  if (error != std::errc() || parsed.nic < 0) return std::nullopt;
-  name.remove_prefix(static_cast<std::size_t>(end - name.data()));
-  if (name != " out" && name != " in") return std::nullopt;
-  parsed.is_out = name == " out";
-  return parsed;
-}
 
 void CountRanks(const Plan& plan, std::vector<DomainSummary>& domains) {
   for (const Rank& rank : plan.job.ranks) {
@@ -60,6 +39,19 @@ void CountBytes(const Plan& plan, DomainTraffic& traffic) {
 
 }  // namespace
 
+std::optional<NicName> ParseNicName(std::string_view name) {
+  constexpr std::string_view kPrefix = "NIC ";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  NicName parsed;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), parsed.nic);
+  if (error != std::errc() || parsed.nic < 0) return std::nullopt;
+  name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+  if (name != " out" && name != " in") return std::nullopt;
+  parsed.is_out = name == " out";
+  return parsed;
+}
+
 DomainTraffic SumByDomain(const Plan& plan, const Cluster& cluster,
                           const std::vector<ResourceBusy>& utilisation) {
   DomainTraffic traffic;
@@ -76,7 +68,7 @@ DomainTraffic SumByDomain(const Plan& plan, const Cluster& cluster,
   CountRanks(plan, traffic.domains);
   CountBytes(plan, traffic);
   for (const ResourceBusy& resource : utilisation) {
-    const auto nic = ParseNic(resource.name);
+    const auto nic = ParseNicName(resource.name);
     if (!nic || nic->nic >= static_cast<std::int32_t>(cluster.nics.size())) continue;
     DomainSummary& domain = traffic.domains[static_cast<std::size_t>(
         cluster.nics[static_cast<std::size_t>(nic->nic)].domain)];

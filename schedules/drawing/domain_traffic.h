@@ -2,13 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/plan.h"
 #include "topology/cluster.h"
 
 namespace reshard {
+
+// A NIC's way, of a resource's name: "NIC 17 out", "NIC 17 in".
+struct NicName {
+  NicIndex nic = 0;
+  bool is_out = false;
+};
+
+// Nothing for all other resources.
+std::optional<NicName> ParseNicName(std::string_view name);
 
 // Mean utilisation of one resource, by the simulator's name of it: "NIC 17 out", "GPU 3 NVLink in".
 struct ResourceBusy {

@@ -149,6 +149,21 @@ TEST_F(JobEditTest, RefusesUnknownNames) {
             "edit 'nic 16=0': there is no NIC 16 among 16; they are numbered from 0");
 }
 
+TEST_F(JobEditTest, KeysAreKnownBeforeTheJobIs) {
+  const auto reason = [](const std::string& text) {
+    const Result<void> known = CheckEditKeys(ParseJobEdits(text).value());
+    return known ? "known" : ToString(known.error());
+  };
+  for (const char* edits : {"nicGBps*2; domains=3", "spine=2; railCrossing=NONE", "planner=direct",
+                            "source.tensor=4", "gpu 9 dead", "nic 99=1"}) {
+    EXPECT_EQ(reason(edits), "known") << edits;
+  }
+  EXPECT_EQ(reason("nicGBps=3; nicGBp=3"),
+            "edit 'nicGBp=3': there is no key 'nicGBp'; did you mean 'nicGBps'?");
+  EXPECT_EQ(reason("spine*2"),
+            "edit 'spine*2': only rates and latencies take a factor; write =VALUE");
+}
+
 // These are outcomes of a scenario, not slips of its author.
 TEST_F(JobEditTest, RefusesWhatTheJobDoesNotAllowAsItsFault) {
   for (const char* edits : {"domains=3", "spine=0.5", "destination.tensor=3", "gpu 8-15 dead",

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+
+#include "kernels/cuda/commit_kernels.h"
 
 namespace reshard {
 namespace {
@@ -43,27 +46,44 @@ JobRecords JobOf(std::int32_t count) {
   return job;
 }
 
-TEST(PredictCommitSeconds, OneRankHasNobodyToTell) {
-  EXPECT_EQ(PredictCommitSeconds(JobOf(1), ClusterOf(1), RoundConstants()), 0);
+static_assert(kCommitTreeChildren == kCommitChildren, "the tree is the runtime's");
+
+TEST(PredictCommitSeconds, OneRankSumsUpTakesInAndPublishes) {
+  EXPECT_DOUBLE_EQ(PredictCommitSeconds(JobOf(1), ClusterOf(1), RoundConstants()), 3 * 1.5e-6);
 }
 
-TEST(PredictCommitSeconds, TwoRanksOfOneDomainTakeOneHopOfNvlink) {
-  EXPECT_DOUBLE_EQ(PredictCommitSeconds(JobOf(2), ClusterOf(1), RoundConstants()),
-                   (kRoundUs + 3.4) * 1e-6);
+TEST(PredictCommitSeconds, TwoRanksOfOneDomainTellUpAndDown) {
+  // The child sums up (1.5), sends (a round and 3.4); the parent sums up and takes in (2 x 1.5),
+  // sends (a round and 3.4); the child takes in and publishes (2 x 1.5).
+  EXPECT_NEAR(PredictCommitSeconds(JobOf(2), ClusterOf(1), RoundConstants()),
+              (5 * 1.5 + 2 * (kRoundUs + 3.4)) * 1e-6, 1e-12);
 }
 
-TEST(PredictCommitSeconds, RoundsAreTheLogarithmRoundedUp) {
-  // 5 ranks in 3 domains: distances 1, 2, 4, and each round crosses domains somewhere.
-  EXPECT_DOUBLE_EQ(PredictCommitSeconds(JobOf(5), ClusterOf(3), RoundConstants()),
-                   3 * ((kRoundUs + 14) * 1e-6));
+TEST(PredictCommitSeconds, NineRanksAreOneHopDeepAndTenAreTwo) {
+  // Nine: ranks 1 .. 8 are children of 0, up and down across domains. Ten: the tenth is the child
+  // of rank 1, in the next domain but three, so that each way has two hops, and one kernel more.
+  EXPECT_NEAR(PredictCommitSeconds(JobOf(9), ClusterOf(5), RoundConstants()),
+              (5 * 1.5 + 2 * (kRoundUs + 14)) * 1e-6, 1e-12);
+  // Rank 1 sits beside rank 0: a hop of NVLink, and one of the network from rank 9 to it. Each way:
+  EXPECT_NEAR(PredictCommitSeconds(JobOf(10), ClusterOf(5), RoundConstants()),
+              (7 * 1.5 + 2 * (2 * kRoundUs + 3.4 + 14)) * 1e-6, 1e-12);
 }
 
 TEST(PredictCommitSeconds, TheSlowerEndOfAHopCounts) {
   Cluster cluster = ClusterOf(2);
   cluster.domains[1].network_latency_us = 20;
-  // 3 ranks in 2 domains: distances 1 and 2, both across.
-  EXPECT_DOUBLE_EQ(PredictCommitSeconds(JobOf(3), cluster, RoundConstants()),
-                   2 * ((kRoundUs + 20) * 1e-6));
+  // Three ranks in two domains: the third tells the first, in the other domain.
+  EXPECT_NEAR(PredictCommitSeconds(JobOf(3), cluster, RoundConstants()),
+              (5 * 1.5 + 2 * (kRoundUs + 20)) * 1e-6, 1e-12);
+}
+
+TEST(PredictCommitSeconds, SidesOfTheSameRanksFollowEachOther) {
+  JobRecords both = JobOf(2);
+  both.ranks.erase(both.ranks.begin());
+  for (Rank& rank : both.ranks) rank.source_group = 0;
+  // As two ranks of one side, twice; published once, by when the root has sent its verdict.
+  EXPECT_NEAR(PredictCommitSeconds(both, ClusterOf(1), RoundConstants()),
+              (9 * 1.5 + 4 * (kRoundUs + 3.4)) * 1e-6, 1e-12);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ TEST(DomainLoadTest, OnlyNicsOfRanksCount) {
   const Cluster cluster = SampleCluster(2, 2);
   SamplePlan sample(cluster);
   sample.plan.job.ranks.erase(sample.plan.job.ranks.begin() + 1);
-  EXPECT_EQ(NicsOfRanks(sample.plan, cluster), (std::vector<NicIndex>{0, 2, 3}));
+  EXPECT_EQ(NicsOfRanks(sample.plan.job.ranks, cluster), (std::vector<NicIndex>{0, 2, 3}));
 }
 
 // GPU 0 has two NICs of one rail, which the machine takes for one of 100 GB/s.

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace reshard {
 namespace {
@@ -67,6 +68,24 @@ TEST_F(OutputFile, RefusesBadPathsBeforeTheWork) {
   EXPECT_EQ(reason(Path("none/plan")), "its directory does not exist");
   EXPECT_EQ(reason(Path("job.json")), "is the input file");
   EXPECT_EQ(reason(folder_.string() + "/./job.json"), "is the input file");
+}
+
+TEST_F(OutputFile, NoOutputIsAnInputOrAnotherOutput) {
+  ASSERT_TRUE(WriteWholeFile(Path("job.json"), "{}"));
+  ASSERT_TRUE(WriteWholeFile(Path("constants.json"), "{}"));
+  const std::vector<std::string> inputs = {Path("job.json"), "", Path("constants.json")};
+  const auto reason = [&](const std::vector<std::string>& outputs) {
+    const Result<void> checked = CheckOutputPaths(outputs, inputs);
+    return checked ? "accepted" : checked.error().reason;
+  };
+  EXPECT_EQ(reason({}), "accepted");
+  EXPECT_EQ(reason({Path("a"), "", "", Path("b")}), "accepted");
+  EXPECT_EQ(reason({Path("a"), Path("constants.json")}), "is the input file");
+  EXPECT_EQ(reason({Path("a"), Path("b"), Path("a")}), "is the name of two outputs");
+  EXPECT_EQ(reason({Path("a"), folder_.string() + "/./a"}), "is the name of two outputs");
+  // Also through a link to the folder.
+  std::filesystem::create_directory_symlink(folder_, folder_ / "link");
+  EXPECT_EQ(reason({Path("a"), Path("link/a")}), "is the name of two outputs");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class WithReport(unittest.TestCase):
         cls.folder = cls.keep or pathlib.Path(cls.temporary.name)
         job = cls.source / "schedules/reference/tiny-moe.job.json"
         cls.page = cls.folder / "tiny-moe <&>.html"
-        done = subprocess.run([cls.programs / "reshard-simulate", job, "--report", cls.page],
+        done = subprocess.run([cls.programs / "reshard-simulate", job, "--report", cls.page, "--compare", "all"],
                               capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         cls.text = cls.page.read_text(encoding="utf-8")
@@ -97,12 +97,12 @@ class Report(WithReport):
         page.close()
         self.assertEqual(page.faults, [])
         self.assertEqual(page.open, [])
-        for part in ("summary", "utilisation", "resources", "cluster", "rounds", "timeline"):
+        for part in ("summary", "comparison", "utilisation", "resources", "cluster", "rounds", "timeline"):
             self.assertIn(part, page.ids)
         self.assertEqual(page.tags.count("svg"), 4)
-        self.assertGreaterEqual(page.tags.count("table"), 2)
+        self.assertGreaterEqual(page.tags.count("table"), 3)
         words = " ".join(page.texts)
-        for word in ("domain 2 ingress", "lower bound", "predicted time", "NIC in", "predictions of a flow-level simulator"):
+        for word in ("domain 2 ingress", "lower bound", "predicted time", "NIC in", "over bound", "megatron", "predictions of a flow-level simulator"):
             self.assertIn(word, words)
         self.assertNotIn("{{", self.text)
 
