@@ -14,6 +14,7 @@
 
 #include "runtime/lane_progress.h"
 #include "runtime/ready_work.h"
+#include "schedules/lane_names.h"
 
 namespace reshard {
 namespace {

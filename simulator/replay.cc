@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "schedules/lane_names.h"
 #include "simulator/plateau.h"
 #include "simulator/recurrence.h"
 

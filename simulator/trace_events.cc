@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "foundation/json_writer.h"
+#include "schedules/lane_names.h"
 
 namespace reshard {
 namespace {

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "schedules/lane_names.h"
+
 namespace reshard {
 namespace {
 
@@ -61,7 +63,7 @@ JsonValue Waits(const std::vector<Wait>& waits) {
   JsonValue::Array list;
   for (const Wait& wait : waits) {
     list.emplace_back(
-        JsonValue::Object{{"lane", Name(wait.lane)}, {"on", Name(wait.on)}, {"lag", wait.lag}});
+        JsonValue::Object{{"lane", LaneName(wait.lane)}, {"on", LaneName(wait.on)}, {"lag", wait.lag}});
   }
   return list;
 }
