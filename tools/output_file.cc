@@ -51,7 +51,8 @@ Result<void> CheckOutputPaths(std::span<const std::string> paths,
       if (Result<void> fine = CheckOutputPath(path, input); !fine) return fine;
     }
     std::error_code unknown;  // then the name as it stands is what can be compared
-    std::filesystem::path resolved = std::filesystem::weakly_canonical(path, unknown);
+    std::filesystem::path resolved =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
     if (unknown) resolved = path;
     if (std::ranges::find(known, resolved) != known.end()) {
       return InputError(path, "is the name of two outputs", "name another file for one of them");

@@ -69,8 +69,8 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddOption("--overlay", "MEASURED", arguments.overlay,
                          "show a trace of reshard-replay beside the prediction");
   command_line.AddOption("--compare", "NAME,..|all", arguments.compare,
-                         "one table of what these planners make of the job, and nothing else; with "
-                         "--report it is on the page");
+                         "a table of what these planners make of the job, alone or, with "
+                         "--report, on its page too");
   AddScenarioOptions(command_line, arguments.scenarios);
   command_line.AddFlag("--json", arguments.json, "print one JSON object instead of the tables");
   return command_line.Parse(argc, argv);
