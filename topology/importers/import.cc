@@ -14,6 +14,7 @@
 #include "topology/importers/gpu_kind.h"
 #include "topology/importers/nccl_topology.h"
 #include "topology/importers/node_layout.h"
+#include "topology/importers/node_merge.h"
 #include "topology/importers/slurm_topology.h"
 #include "topology/importers/smi_matrix.h"
 
@@ -58,6 +59,7 @@ FileKind KindOf(std::string_view text) {
 struct Sources {
   std::vector<NodeDescription> nodes;
   std::int64_t node_files = 0;
+  std::vector<std::size_t> matrices;  // indices of nodes that nvidia-smi describes
   std::optional<SlurmTopology> slurm;
 };
 
@@ -84,6 +86,7 @@ Result<void> AddFile(const TopologyFile& file, Sources& sources) {
     case FileKind::kNcclXml:
       return AddNodes(ReadNcclTopology(file.text, file.name), sources);
     case FileKind::kSmiMatrix:
+      sources.matrices.push_back(sources.nodes.size());
       return AddNodes(ReadSmiMatrix(file.text, file.name).map([](NodeDescription node) {
         return std::vector{std::move(node)};
       }),
@@ -101,6 +104,18 @@ Result<void> AddFile(const TopologyFile& file, Sources& sources) {
   return InputError(file.name,
                     "is neither NCCL topology XML, nvidia-smi topo -m, topology.conf nor "
                     "topology.yaml");
+}
+
+// One node's XML and one matrix are of one node.
+Result<void> JoinDescriptions(Sources& sources) {
+  if (sources.nodes.size() != 2 || sources.node_files != 2 || sources.matrices.size() != 1)
+    return {};
+  const std::size_t matrix = sources.matrices.front();
+  Result<NodeDescription> merged = MergeNode(sources.nodes[1 - matrix], sources.nodes[matrix]);
+  if (!merged) return tl::unexpected(merged.error());
+  sources.nodes = {*std::move(merged)};
+  sources.node_files = 1;
+  return {};
 }
 
 // A node of a built-in type, as if a file had described it.
@@ -256,6 +271,9 @@ Result<ImportedCluster> ImportCluster(const std::vector<TopologyFile>& files,
     if (Result<void> added = AddFile(file, sources); !added) {
       return tl::unexpected(added.error());
     }
+  }
+  if (Result<void> joined = JoinDescriptions(sources); !joined) {
+    return tl::unexpected(joined.error());
   }
   return Importer(std::move(sources), options).Import();
 }

@@ -47,7 +47,8 @@ struct ImportedCluster {
 };
 
 // Files are told apart by content: NCCL topology XML, `nvidia-smi topo -m`, SLURM's topology.conf
-// or topology.yaml (one of these two at most). A fault of an option has Fault::kUsage.
+// or topology.yaml (one of these two at most). The XML of one node and one matrix of nvidia-smi are
+// of one node, and merged (node_merge.h). A fault of an option has Fault::kUsage.
 Result<ImportedCluster> ImportCluster(const std::vector<TopologyFile>& files,
                                       const ImportOptions& options);
 

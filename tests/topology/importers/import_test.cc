@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "foundation/json_writer.h"
 #include "tests/topology/importers/sample_files.h"
 #include "tests/topology/read_text.h"
@@ -53,6 +57,36 @@ TEST(ImportTest, ADumpRepeatedOverTheNodesOfATree) {
   EXPECT_EQ(nic.rail, 2);
   EXPECT_THAT(nic.gpus, ElementsAre(8 + 5));
   EXPECT_EQ(nic.gbps, 48);
+}
+
+// An XML without NVLinks and distances, a matrix without rates and kinds.
+TEST(ImportTest, XmlAndMatrixOfOneNodeAreOneNode) {
+  const std::string xml = R"(<system version="1">
+<pci busid="g0" class="0x030200" vendor="0x10de" device="0x2330"><gpu dev="0" sm="90"/></pci>
+<pci busid="g1" class="0x030200" vendor="0x10de" device="0x2330"><gpu dev="1" sm="90"/></pci>
+<nic><net name="mlx5_0" dev="0" speed="200000"/><net name="mlx5_1" dev="1" speed="200000"/></nic>
+</system>)";
+  const std::string matrix =
+      "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\n"
+      "GPU0\t X \tNV18\tSYS\tPIX\t0-9\nGPU1\tNV18\t X \tPIX\tSYS\t0-9\n"
+      "NIC0\tSYS\tPIX\t X \tSYS\nNIC1\tPIX\tSYS\tSYS\t X \n\nNIC Legend:\n\n"
+      "  NIC0: mlx5_0\n  NIC1: mlx5_1\n";
+  for (const bool xml_first : {true, false}) {
+    std::vector<TopologyFile> files = {File("node.xml", xml), File("topo.txt", matrix)};
+    if (!xml_first) std::swap(files[0], files[1]);
+    ImportOptions options;
+    options.nodes = 3;
+    const ImportedCluster imported = Imported(files, options);
+    ExpectRoundTrip(imported);
+    ASSERT_EQ(imported.nodes.size(), 1u);
+    ASSERT_EQ(imported.cluster.domains.size(), 3u);
+    EXPECT_EQ(imported.cluster.domains[0].gpu_count, 2);
+    EXPECT_EQ(imported.cluster.gpus[0].nvlink_gbps, 370);
+    EXPECT_EQ(imported.cluster.nics[0].gbps, 24);
+    EXPECT_THAT(imported.cluster.nics[0].gpus, ElementsAre(1));
+    EXPECT_THAT(imported.assumptions,
+                Contains(HasSubstr("node.xml and topo.txt describe one node")));
+  }
 }
 
 TEST(ImportTest, BlocksJoinCoherentNodesToDomains) {
