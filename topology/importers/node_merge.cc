@@ -115,6 +115,13 @@ class NodeMerger {
     return matched > 0;
   }
 
+  // Whether the XML has the NIC nearer to some GPU than to others, or anything of its place.
+  bool IsPlaced(std::size_t nic) const {
+    return std::ranges::any_of(nccl_.distances, [&](const std::vector<NicDistance>& of_gpu) {
+      return of_gpu[nic] != NicDistance::kSystem;
+    });
+  }
+
   void MergeDistances() {
     Contradictions distances;
     for (std::size_t gpu = 0; gpu < nccl_.gpus.size(); ++gpu) {
@@ -122,7 +129,7 @@ class NodeMerger {
         if (!shown_as_[nic]) continue;
         NicDistance& merged = merged_.distances[gpu][nic];
         const NicDistance shown = smi_.distances[gpu][*shown_as_[nic]];
-        if (merged == NicDistance::kSystem) merged = shown;
+        if (!IsPlaced(nic)) merged = shown;
         if (merged == shown) continue;
         distances.Add(nccl_.gpus[gpu].name + " to " + nccl_.nics[nic].name + " is " +
                       std::string(WordOf(merged)) + " in " + nccl_.source + " and " +

@@ -48,7 +48,7 @@ TEST(NodeMergeTest, EachTellsWhatTheOtherCannot) {
   NodeDescription nccl = NodeOf("node.xml", {{kSystem, kSystem}, {kSystem, kOneBridge}}, 0);
   nccl.gpus[0].device = "0x2330";
   nccl.nics[1].line_gbps = 50;
-  NodeDescription smi = NodeOf("topo.txt", {{kOneBridge, kBridges}, {kSystem, kOneBridge}}, 18);
+  NodeDescription smi = NodeOf("topo.txt", {{kOneBridge, kSystem}, {kSystem, kOneBridge}}, 18);
   smi.gpus[1].nvlink_island = 1;
   const NodeDescription merged = Merged(nccl, smi);
   EXPECT_EQ(merged.source, "node.xml with topo.txt");
@@ -57,16 +57,17 @@ TEST(NodeMergeTest, EachTellsWhatTheOtherCannot) {
   EXPECT_EQ(merged.gpus[1].nvlink_island, 1);
   EXPECT_EQ(merged.nics[1].line_gbps, 50);
   EXPECT_THAT(merged.distances,
-              ElementsAre(ElementsAre(kOneBridge, kBridges), ElementsAre(kSystem, kOneBridge)));
+              ElementsAre(ElementsAre(kOneBridge, kSystem), ElementsAre(kSystem, kOneBridge)));
   EXPECT_THAT(merged.assumptions, ElementsAre(HasSubstr("describe one node")));
 }
 
 TEST(NodeMergeTest, ContradictionsAreNamedAndTheXmlHolds) {
-  const NodeDescription nccl = NodeOf("node.xml", {{kOneBridge}, {kOneBridge}}, 18);
-  const NodeDescription smi = NodeOf("topo.txt", {{kBridges}, {kSystem}}, 9);
+  // That a placed NIC is far from GPU 1 is told, too.
+  const NodeDescription nccl = NodeOf("node.xml", {{kOneBridge}, {kSystem}}, 18);
+  const NodeDescription smi = NodeOf("topo.txt", {{kBridges}, {kOneBridge}}, 9);
   const NodeDescription merged = Merged(nccl, smi);
   EXPECT_EQ(merged.gpus[0].nvlinks, 18);
-  EXPECT_THAT(merged.distances, ElementsAre(ElementsAre(kOneBridge), ElementsAre(kOneBridge)));
+  EXPECT_THAT(merged.distances, ElementsAre(ElementsAre(kOneBridge), ElementsAre(kSystem)));
   EXPECT_THAT(merged.assumptions,
               Contains("GPU 0 has 18 NVLinks in node.xml and 9 in topo.txt, and 1 more like it: "
                        "taken as in node.xml"));
