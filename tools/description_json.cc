@@ -62,8 +62,8 @@ JsonValue Peers(const std::vector<PeerDescription>& peers) {
 JsonValue Waits(const std::vector<Wait>& waits) {
   JsonValue::Array list;
   for (const Wait& wait : waits) {
-    list.emplace_back(
-        JsonValue::Object{{"lane", LaneName(wait.lane)}, {"on", LaneName(wait.on)}, {"lag", wait.lag}});
+    list.emplace_back(JsonValue::Object{
+        {"lane", LaneName(wait.lane)}, {"on", LaneName(wait.on)}, {"lag", wait.lag}});
   }
   return list;
 }
