@@ -22,7 +22,7 @@ namespace reshard {
 inline constexpr auto kMegatronFields = std::to_array<std::string_view>(
     {"tensor", "context", "pipeline", "expert", "expertTensor", "data", "expertData", "order",
      "mtp", "paddedVocabulary", "layersPerStage", "firstStageLayers", "lastStageLayers",
-     "virtualStages", "pipelineLayout"});
+     "virtualStages", "pipelineLayout", "accountForEmbedding", "accountForLoss"});
 
 struct MegatronDegrees {
   std::int64_t tensor = 1;

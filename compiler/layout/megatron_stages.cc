@@ -27,16 +27,35 @@ MegatronStages FromChunks(std::span<const std::int64_t> counts, std::int64_t sta
   return stages;
 }
 
+// What counts as a layer beside the layers.
+struct Accounted {
+  bool embedding = false;
+  bool loss = false;
+};
+
 Result<MegatronStages> Even(const JsonCursor& fields, std::int64_t stage_count,
-                            std::int64_t virtual_stages, std::int64_t layer_count) {
+                            std::int64_t virtual_stages, std::int64_t layer_count,
+                            const Accounted& accounted) {
   const std::int64_t chunks = stage_count * virtual_stages;
-  if (layer_count % chunks != 0) {
+  const std::int64_t weight =
+      layer_count + (accounted.embedding ? 1 : 0) + (accounted.loss ? 1 : 0);
+  if (weight % chunks != 0) {
     return fields.Fail(
-        Count(layer_count, "layers do not divide by ") + Count(stage_count, "stages") +
+        Count(layer_count, "layers") +
+            (accounted.embedding || accounted.loss
+                 ? ", " + Count(weight, "with what counts as one,")
+                 : std::string()) +
+            " do not divide by " + Count(stage_count, "stages") +
             (virtual_stages > 1 ? " of " + Count(virtual_stages, "chunks") : ""),
         "give layersPerStage, firstStageLayers and lastStageLayers, or pipelineLayout");
   }
-  const std::vector<std::int64_t> counts(static_cast<std::size_t>(chunks), layer_count / chunks);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(chunks), weight / chunks);
+  if (accounted.embedding) --counts.front();
+  if (accounted.loss) --counts.back();
+  if (counts.front() < 0 || counts.back() < 0) {
+    return fields.Fail(
+        Count(layer_count, "layers are too few for embedding and loss on one chunk"));
+  }
   return FromChunks(counts, stage_count);
 }
 
@@ -218,6 +237,16 @@ Result<MegatronStages> PlaceMegatronLayers(const JsonCursor& fields, std::int64_
         "layersPerStage, pipelineLayout and firstStageLayers/lastStageLayers exclude each other",
         "give one of them");
   }
+  Accounted accounted;
+  for (const auto& [name, flag] : {std::pair{"accountForEmbedding", &accounted.embedding},
+                                   std::pair{"accountForLoss", &accounted.loss}}) {
+    const Result<bool> value = fields.BoolOr(name, false);
+    if (!value) return tl::unexpected(value.error());
+    *flag = *value;
+    if (*value && (listed || layout || ends)) {
+      return fields.Field(name)->Fail("goes with even stages only", "leave it out");
+    }
+  }
   // Chunks without a layer are possible only where they are listed one by one.
   const std::optional<std::int64_t> chunks = CheckedMultiply(stage_count, *virtual_stages);
   constexpr std::int64_t kMaxChunks = 1'000'000;
@@ -230,7 +259,7 @@ Result<MegatronStages> PlaceMegatronLayers(const JsonCursor& fields, std::int64_
     return FromLayout(*layout, stage_count, *virtual_stages, layer_count, mtp_layer_count);
   }
   if (ends) return FirstAndLast(fields, stage_count, *virtual_stages, layer_count);
-  return Even(fields, stage_count, *virtual_stages, layer_count);
+  return Even(fields, stage_count, *virtual_stages, layer_count, accounted);
 }
 
 }  // namespace reshard

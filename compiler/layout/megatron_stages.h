@@ -17,7 +17,9 @@ struct MegatronStages {
 };
 
 // `fields` as in a job, with at most one of
-// - nothing: even; layers must divide by stages (times virtualStages);
+// - nothing: even; layers must divide by stages (times virtualStages). With accountForEmbedding
+//   and/or accountForLoss the embedding and the loss count as a layer each, and the first and the
+//   last chunk have one layer less;
 // - layersPerStage: one count for each stage, or for each chunk (stage s, chunk k at k * stages +
 // s);
 // - firstStageLayers and/or lastStageLayers: the rest even over the other stages;

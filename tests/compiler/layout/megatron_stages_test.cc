@@ -1,5 +1,6 @@
 #include "compiler/layout/megatron_stages.h"
 
+#include <algorithm>
 #include <string>
 
 #include "foundation/strict_json.h"
@@ -42,6 +43,23 @@ TEST(MegatronStages, VirtualStagesTakeTurns) {
               HasSubstr("8 layers do not divide by 2 stages of 3 chunks"));
   EXPECT_THAT(StagesOf(R"({"virtualStages": 4611686018427387904})", 4, 8),
               HasSubstr("are too many"));
+}
+
+// What counts as a layer takes the place of one on its chunk: 61 and the embedding are 31 on either
+// of two stages, 6 with both ends two on each of four chunks.
+TEST(MegatronStages, EmbeddingAndLossMayCountAsLayers) {
+  const auto embedding = Place(R"({"accountForEmbedding": true})", 2, 61);
+  ASSERT_TRUE(embedding) << ToString(embedding.error());
+  EXPECT_EQ(std::count(embedding->of_layer.begin(), embedding->of_layer.end(), 0), 30);
+  EXPECT_EQ(StagesOf(R"({"accountForLoss": true})", 2, 5), "00011");
+  const std::string both = R"("accountForEmbedding": true, "accountForLoss": true)";
+  EXPECT_EQ(StagesOf("{" + both + "}", 4, 6), "011223");
+  EXPECT_EQ(StagesOf("{" + both + R"(, "virtualStages": 2})", 2, 6), "011001");
+  EXPECT_EQ(StagesOf("{" + both + "}", 1, 2), "00");
+  EXPECT_THAT(StagesOf("{" + both + "}", 4, 8),
+              HasSubstr("8 layers, 10 with what counts as one, do not divide by 4 stages"));
+  EXPECT_THAT(StagesOf(R"({"accountForLoss": true, "layersPerStage": [3, 2]})", 2, 5),
+              HasSubstr("accountForLoss: goes with even stages only"));
 }
 
 TEST(MegatronStages, Listed) {
