@@ -8,9 +8,9 @@
 
 namespace reshard {
 
-Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields, std::int64_t rank_count) {
+Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor& fields, std::int64_t rank_count) {
   FsdpDegrees degrees;
-  for (const auto &[name, degree] :
+  for (const auto& [name, degree] :
        {std::pair{"pipeline", &degrees.pipeline}, std::pair{"replicate", &degrees.replicate},
         std::pair{"context", &degrees.context}, std::pair{"tensor", &degrees.tensor},
         std::pair{"expert", &degrees.expert}}) {
@@ -47,7 +47,7 @@ Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields, std::int64_t rank_
   return degrees;
 }
 
-FsdpCoordinates PlaceFsdpRank(const FsdpDegrees &degrees, std::int64_t rank) {
+FsdpCoordinates PlaceFsdpRank(const FsdpDegrees& degrees, std::int64_t rank) {
   // Row-major: what lies under one replica of one stage is counted by both
   // meshes.
   const std::int64_t replica_ranks = degrees.dense_shards() * degrees.tensor;

@@ -42,14 +42,14 @@ struct FsdpCoordinates {
   std::int64_t tensor = 0;
   std::int64_t expert_shard = 0;  // of expert_shards()
   std::int64_t expert = 0;
-  auto operator<=>(const FsdpCoordinates &) const = default;
+  auto operator<=>(const FsdpCoordinates&) const = default;
 };
 
 // Reads the degrees; other fields are the caller's to know. Errors: degrees
 // below 1, a product that is not `rank_count`, expert that does not divide
 // shard * context * tensor.
-Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor &fields, std::int64_t rank_count);
+Result<FsdpDegrees> ReadFsdpDegrees(const JsonCursor& fields, std::int64_t rank_count);
 
-FsdpCoordinates PlaceFsdpRank(const FsdpDegrees &degrees, std::int64_t rank);
+FsdpCoordinates PlaceFsdpRank(const FsdpDegrees& degrees, std::int64_t rank);
 
 }  // namespace reshard

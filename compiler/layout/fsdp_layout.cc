@@ -58,7 +58,7 @@ std::optional<TensorCut> TensorCutOf(Role role) {
   }
 }
 
-Result<FsdpParameter> WithCut(WholeParameter whole, const FsdpDegrees &degrees) {
+Result<FsdpParameter> WithCut(WholeParameter whole, const FsdpDegrees& degrees) {
   FsdpParameter parameter;
   const Role role = *whole.role;
   parameter.expert = IsExpertRole(role);
@@ -94,7 +94,7 @@ struct Stages {
   std::vector<std::int64_t> first_layers;
 
   std::int64_t last() const { return static_cast<std::int64_t>(first_layers.size()) - 2; }
-  std::int64_t Of(const WholeParameter &parameter) const {
+  std::int64_t Of(const WholeParameter& parameter) const {
     if (parameter.layer == WholeParameter::kNone) {
       return parameter.role == Role::kEmbedding ? 0 : last();
     }
@@ -105,7 +105,7 @@ struct Stages {
 };
 
 // Frameworks differ in where layers go that do not divide.
-Result<Stages> PlaceStages(const JsonCursor &fields, std::int64_t stage_count,
+Result<Stages> PlaceStages(const JsonCursor& fields, std::int64_t stage_count,
                            std::int64_t layer_count) {
   if (!fields.Has("layersPerStage") && layer_count % stage_count != 0) {
     return fields.Fail(std::to_string(layer_count) + " layers do not divide by " +
@@ -120,16 +120,16 @@ Result<Stages> PlaceStages(const JsonCursor &fields, std::int64_t stage_count,
   return Stages{*std::move(first)};
 }
 
-Result<std::vector<FsdpParameter>> ParametersOf(const FamilyTensors &model,
-                                                const FsdpDegrees &degrees, HuggingfaceNames names,
-                                                const Stages &stages) {
+Result<std::vector<FsdpParameter>> ParametersOf(const FamilyTensors& model,
+                                                const FsdpDegrees& degrees, HuggingfaceNames names,
+                                                const Stages& stages) {
   Result<std::vector<WholeParameter>> whole =
       names == HuggingfaceNames::kMemory
           ? MemoryParameters(model)
           : Result<std::vector<WholeParameter>>(PublishedParameters(model));
   if (!whole) return tl::unexpected(whole.error());
   std::vector<FsdpParameter> parameters;
-  for (WholeParameter &one : *whole) {
+  for (WholeParameter& one : *whole) {
     if (one.layer >= model.layer_count()) continue;  // of multi-token prediction
     const std::int64_t stage = stages.Of(one);
     Result<FsdpParameter> parameter = WithCut(std::move(one), degrees);
@@ -138,7 +138,7 @@ Result<std::vector<FsdpParameter>> ParametersOf(const FamilyTensors &model,
     parameters.push_back(*std::move(parameter));
   }
   // A tied LM head on another stage than the embedding is a copy of it.
-  const RoleTensors &embedding = model[Role::kEmbedding];
+  const RoleTensors& embedding = model[Role::kEmbedding];
   if (model.tied() && embedding.held() && stages.last() > 0) {
     WholeParameter head = WholeTensor(model, embedding[Kind::kWeight]);
     head.name = "lm_head.weight";
@@ -152,11 +152,11 @@ Result<std::vector<FsdpParameter>> ParametersOf(const FamilyTensors &model,
 }
 
 // Without a family: every tensor cut along its rows by FSDP alone.
-std::vector<FsdpParameter> UnknownParameters(const Model &model) {
+std::vector<FsdpParameter> UnknownParameters(const Model& model) {
   std::vector<FsdpParameter> parameters;
   for (std::size_t t = 0; t < model.tensors.size(); ++t) {
-    const Tensor &tensor = model.tensors[t];
-    FsdpParameter &parameter = parameters.emplace_back();
+    const Tensor& tensor = model.tensors[t];
+    FsdpParameter& parameter = parameters.emplace_back();
     parameter.whole = {.name = tensor.name,
                        .dtype = tensor.dtype,
                        .block = Block::OfTensor(static_cast<TensorIndex>(t), tensor.shape)};
@@ -164,14 +164,14 @@ std::vector<FsdpParameter> UnknownParameters(const Model &model) {
   return parameters;
 }
 
-bool SaysItsFamily(const Model &model) {
+bool SaysItsFamily(const Model& model) {
   return !model.family.empty() || model.config.root.AsObject() != nullptr ||
          model.own_family.root.AsObject() != nullptr;
 }
 
 }  // namespace
 
-Result<GroupLayout> BuildFsdpLayout(const Model &model, const JsonCursor &fields,
+Result<GroupLayout> BuildFsdpLayout(const Model& model, const JsonCursor& fields,
                                     std::int64_t rank_count) {
   std::vector<std::string_view> known(kFsdpDegreeFields.begin(), kFsdpDegreeFields.end());
   known.insert(known.end(), {"names", "layersPerStage"});

@@ -18,7 +18,7 @@ namespace reshard {
 // HeldBlock: layers that do not divide by the stages, a tensor whose
 // tensor-parallel cut is not known, block scales that tensor parallelism would
 // cut.
-Result<GroupLayout> BuildFsdpLayout(const Model &model, const JsonCursor &fields,
+Result<GroupLayout> BuildFsdpLayout(const Model& model, const JsonCursor& fields,
                                     std::int64_t rank_count);
 
 }  // namespace reshard

@@ -9,14 +9,14 @@
 namespace reshard {
 namespace {
 
-Block Chunk(const Block &block, int dim, std::int64_t count, std::int64_t index) {
+Block Chunk(const Block& block, int dim, std::int64_t count, std::int64_t index) {
   const DimRange range =
       CutDim(Split::Kind::kChunk, block.shape()[static_cast<std::size_t>(dim)], count, index);
   return block.Slice(dim, range.start, range.stop);
 }
 
 // Chunks of each of `parts` equal parts, joined.
-Block ChunkParts(const Block &block, int dim, std::int64_t parts, std::int64_t count,
+Block ChunkParts(const Block& block, int dim, std::int64_t parts, std::int64_t count,
                  std::int64_t index) {
   const std::int64_t part = block.shape()[static_cast<std::size_t>(dim)] / parts;
   std::vector<Block> chunks;
@@ -28,9 +28,9 @@ Block ChunkParts(const Block &block, int dim, std::int64_t parts, std::int64_t c
 
 }  // namespace
 
-Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter, const FsdpDegrees &degrees,
-                                       const FsdpCoordinates &at, std::int64_t expert_count) {
-  const WholeParameter &whole = parameter.whole;
+Result<std::optional<Block>> HeldBlock(const FsdpParameter& parameter, const FsdpDegrees& degrees,
+                                       const FsdpCoordinates& at, std::int64_t expert_count) {
+  const WholeParameter& whole = parameter.whole;
   Block block = whole.block;
   std::int64_t shards = degrees.dense_shards();
   std::int64_t shard = at.shard;
@@ -70,8 +70,8 @@ Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter, const Fsd
   return Chunk(block, parameter.shard_dim, shards, shard);
 }
 
-Result<GroupLayout> CutByFsdp(const Model &model, std::span<const FsdpParameter> parameters,
-                              const FsdpDegrees &degrees, std::int64_t expert_count,
+Result<GroupLayout> CutByFsdp(const Model& model, std::span<const FsdpParameter> parameters,
+                              const FsdpDegrees& degrees, std::int64_t expert_count,
                               std::int64_t rank_count) {
   GroupLayout group;
   group.layout_of_rank.reserve(static_cast<std::size_t>(rank_count));
@@ -82,7 +82,7 @@ Result<GroupLayout> CutByFsdp(const Model &model, std::span<const FsdpParameter>
     group.layout_of_rank.push_back(entry->second);
     if (!fresh) continue;
     RankLayoutBuilder builder(model.tensors);
-    for (const FsdpParameter &parameter : parameters) {
+    for (const FsdpParameter& parameter : parameters) {
       if (parameter.stage != at.pipeline) continue;
       const Result<std::optional<Block>> block = HeldBlock(parameter, degrees, at, expert_count);
       if (!block) return tl::unexpected(block.error());

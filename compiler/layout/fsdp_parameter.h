@@ -37,12 +37,12 @@ struct FsdpParameter {
 // The block that the rank at `at` holds; nullopt if it is another expert
 // rank's. Errors, naming the parameter: a scalar, which FSDP refuses; experts
 // that do not divide; a dim other than 0 that FSDP does not divide.
-Result<std::optional<Block>> HeldBlock(const FsdpParameter &parameter, const FsdpDegrees &degrees,
-                                       const FsdpCoordinates &at, std::int64_t expert_count);
+Result<std::optional<Block>> HeldBlock(const FsdpParameter& parameter, const FsdpDegrees& degrees,
+                                       const FsdpCoordinates& at, std::int64_t expert_count);
 
 // The layout of a group whose ranks hold their shares of `parameters`.
-Result<GroupLayout> CutByFsdp(const Model &model, std::span<const FsdpParameter> parameters,
-                              const FsdpDegrees &degrees, std::int64_t expert_count,
+Result<GroupLayout> CutByFsdp(const Model& model, std::span<const FsdpParameter> parameters,
+                              const FsdpDegrees& degrees, std::int64_t expert_count,
                               std::int64_t rank_count);
 
 }  // namespace reshard

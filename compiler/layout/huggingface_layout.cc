@@ -8,11 +8,11 @@
 namespace reshard {
 namespace {
 
-Result<RankLayout> WholeModel(const Model &model, HuggingfaceNames names) {
+Result<RankLayout> WholeModel(const Model& model, HuggingfaceNames names) {
   RankLayoutBuilder builder(model.tensors);
   if (names == HuggingfaceNames::kPublished) {
     for (std::size_t t = 0; t < model.tensors.size(); ++t) {
-      const Tensor &tensor = model.tensors[t];
+      const Tensor& tensor = model.tensors[t];
       const Result<void> added = builder.AddParameter(
           tensor.name, tensor.dtype, Block::OfTensor(static_cast<TensorIndex>(t), tensor.shape));
       if (!added) return tl::unexpected(added.error());
@@ -23,7 +23,7 @@ Result<RankLayout> WholeModel(const Model &model, HuggingfaceNames names) {
   if (!tensors) return tl::unexpected(tensors.error());
   const Result<std::vector<WholeParameter>> parameters = MemoryParameters(*tensors);
   if (!parameters) return tl::unexpected(parameters.error());
-  for (const WholeParameter &parameter : *parameters) {
+  for (const WholeParameter& parameter : *parameters) {
     const Result<void> added =
         builder.AddParameter(parameter.name, parameter.dtype, parameter.block);
     if (!added) return tl::unexpected(added.error());
@@ -33,7 +33,7 @@ Result<RankLayout> WholeModel(const Model &model, HuggingfaceNames names) {
 
 }  // namespace
 
-Result<GroupLayout> BuildHuggingfaceLayout(const Model &model, const JsonCursor &fields,
+Result<GroupLayout> BuildHuggingfaceLayout(const Model& model, const JsonCursor& fields,
                                            std::int64_t rank_count) {
   const Result<void> known = fields.ExpectFields({"names"});
   if (!known) return tl::unexpected(known.error());

@@ -7,7 +7,7 @@ namespace reshard {
 
 // Fields: "names" (ReadHuggingfaceNames). Published names need no family: each
 // tensor is its own parameter. Errors: more than one rank.
-Result<GroupLayout> BuildHuggingfaceLayout(const Model &model, const JsonCursor &fields,
+Result<GroupLayout> BuildHuggingfaceLayout(const Model& model, const JsonCursor& fields,
                                            std::int64_t rank_count);
 
 }  // namespace reshard

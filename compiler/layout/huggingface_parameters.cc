@@ -7,11 +7,11 @@
 namespace reshard {
 namespace {
 
-void AddTensors(const FamilyTensors &model, Role role, const RoleTensors &tensors,
-                std::int64_t layer, std::int64_t expert, std::vector<WholeParameter> &parameters) {
+void AddTensors(const FamilyTensors& model, Role role, const RoleTensors& tensors,
+                std::int64_t layer, std::int64_t expert, std::vector<WholeParameter>& parameters) {
   for (const Kind kind : {Kind::kWeight, Kind::kBias, Kind::kScale}) {
     if (tensors[kind] == kNoTensor) continue;
-    WholeParameter &parameter = parameters.emplace_back(WholeTensor(model, tensors[kind]));
+    WholeParameter& parameter = parameters.emplace_back(WholeTensor(model, tensors[kind]));
     parameter.role = role;
     parameter.kind = kind;
     parameter.layer = layer;
@@ -19,7 +19,7 @@ void AddTensors(const FamilyTensors &model, Role role, const RoleTensors &tensor
   }
 }
 
-void AddRolesOfModel(const FamilyTensors &model, std::vector<WholeParameter> &parameters) {
+void AddRolesOfModel(const FamilyTensors& model, std::vector<WholeParameter>& parameters) {
   for (std::size_t r = 0; r < kRoleCount; ++r) {
     const Role role{static_cast<std::uint8_t>(r)};
     if (!IsModelRole(role)) continue;
@@ -27,8 +27,8 @@ void AddRolesOfModel(const FamilyTensors &model, std::vector<WholeParameter> &pa
   }
 }
 
-void AddRolesOfLayer(const FamilyTensors &model, const FamilyLayer &layer,
-                     std::vector<WholeParameter> &parameters) {
+void AddRolesOfLayer(const FamilyTensors& model, const FamilyLayer& layer,
+                     std::vector<WholeParameter>& parameters) {
   for (std::size_t r = 0; r < kRoleCount; ++r) {
     const Role role{static_cast<std::uint8_t>(r)};
     AddTensors(model, role, layer[role], layer.index, WholeParameter::kNone, parameters);
@@ -37,7 +37,7 @@ void AddRolesOfLayer(const FamilyTensors &model, const FamilyLayer &layer,
 
 // "model.layers.3.mlp.experts." of
 // "model.layers.3.mlp.experts.17.down_proj.weight".
-std::string BeforeExpert(const std::string &name) {
+std::string BeforeExpert(const std::string& name) {
   constexpr int kPieces = 3;
   std::size_t end = name.size();
   for (int piece = 0; piece < kPieces && end != std::string::npos && end > 0; ++piece) {
@@ -47,15 +47,15 @@ std::string BeforeExpert(const std::string &name) {
 }
 
 // The weight, bias or scale of `stack`: "gate_up_proj", "gate_up_proj_bias", ..
-std::string StackName(const std::string &stack, Kind kind) {
+std::string StackName(const std::string& stack, Kind kind) {
   if (kind == Kind::kBias) return stack + "_bias";
   return kind == Kind::kScale ? stack + std::string(kScaleSuffix) : stack;
 }
 
 // Gate rows and up rows of each expert joined. Block scales join only where the
 // gate ends with a block.
-Result<WholeParameter> JoinGateUp(const FamilyTensors &model, WholeParameter gate,
-                                  const WholeParameter &up) {
+Result<WholeParameter> JoinGateUp(const FamilyTensors& model, WholeParameter gate,
+                                  const WholeParameter& up) {
   if (gate.block.shape() != up.block.shape() || gate.dtype != up.dtype) {
     return InputError("model", gate.name + ": gate and up differ in shape or dtype");
   }
@@ -74,11 +74,11 @@ Result<WholeParameter> JoinGateUp(const FamilyTensors &model, WholeParameter gat
   return gate;
 }
 
-Result<void> AddStacks(const FamilyTensors &model, const FamilyLayer &layer,
-                       std::vector<WholeParameter> &parameters) {
+Result<void> AddStacks(const FamilyTensors& model, const FamilyLayer& layer,
+                       std::vector<WholeParameter>& parameters) {
   if (layer.experts.empty()) return {};
-  const ExpertTensors &any = layer.experts.begin()->second;
-  const RoleTensors &named =
+  const ExpertTensors& any = layer.experts.begin()->second;
+  const RoleTensors& named =
       any[Role::kExpertDown].held() ? any[Role::kExpertDown] : any[Role::kExpertUp];
   if (!named.held()) {
     return InputError("model", "layer " + std::to_string(layer.index) +
@@ -114,10 +114,10 @@ Result<void> AddStacks(const FamilyTensors &model, const FamilyLayer &layer,
 
 // transformers keeps the router of models that correct it by an expert bias as
 // F32.
-Result<void> CheckRouter(const FamilyTensors &model, const FamilyLayer &layer) {
-  const RoleTensors &router = layer[Role::kRouter];
+Result<void> CheckRouter(const FamilyTensors& model, const FamilyLayer& layer) {
+  const RoleTensors& router = layer[Role::kRouter];
   if (!router.held() || !layer[Role::kRouterExpertBias].held()) return {};
-  const Tensor &weight = model.tensor(router[Kind::kWeight]);
+  const Tensor& weight = model.tensor(router[Kind::kWeight]);
   if (weight.dtype == DType::kF32) return {};
   return InputError("model",
                     weight.name + " is " + std::string(Name(weight.dtype)) +
@@ -129,7 +129,7 @@ Result<void> CheckRouter(const FamilyTensors &model, const FamilyLayer &layer) {
 
 }  // namespace
 
-Result<HuggingfaceNames> ReadHuggingfaceNames(const JsonCursor &fields) {
+Result<HuggingfaceNames> ReadHuggingfaceNames(const JsonCursor& fields) {
   const Result<std::string> names = fields.StringOr("names", "published");
   if (!names) return tl::unexpected(names.error());
   if (*names == "published") return HuggingfaceNames::kPublished;
@@ -138,13 +138,13 @@ Result<HuggingfaceNames> ReadHuggingfaceNames(const JsonCursor &fields) {
                                      "known are 'published', 'memory'");
 }
 
-std::vector<WholeParameter> PublishedParameters(const FamilyTensors &model) {
+std::vector<WholeParameter> PublishedParameters(const FamilyTensors& model) {
   std::vector<WholeParameter> parameters;
   parameters.reserve(model.model().tensors.size());
   AddRolesOfModel(model, parameters);
-  for (const auto &[index, layer] : model.layers()) {
+  for (const auto& [index, layer] : model.layers()) {
     AddRolesOfLayer(model, layer, parameters);
-    for (const auto &[expert, tensors] : layer.experts) {
+    for (const auto& [expert, tensors] : layer.experts) {
       for (const Role role : {Role::kExpertGate, Role::kExpertUp, Role::kExpertDown}) {
         AddTensors(model, role, tensors[role], index, expert, parameters);
       }
@@ -153,10 +153,10 @@ std::vector<WholeParameter> PublishedParameters(const FamilyTensors &model) {
   return parameters;
 }
 
-Result<std::vector<WholeParameter>> MemoryParameters(const FamilyTensors &model) {
+Result<std::vector<WholeParameter>> MemoryParameters(const FamilyTensors& model) {
   std::vector<WholeParameter> parameters;
   AddRolesOfModel(model, parameters);
-  for (const auto &[index, layer] : model.layers()) {
+  for (const auto& [index, layer] : model.layers()) {
     if (layer.mtp) continue;
     if (const Result<void> checked = CheckRouter(model, layer); !checked) {
       return tl::unexpected(checked.error());

@@ -11,7 +11,7 @@
 
 namespace reshard {
 
-Result<GroupLayout> BuildTorchtitanLayout(const Model &model, const JsonCursor &fields,
+Result<GroupLayout> BuildTorchtitanLayout(const Model& model, const JsonCursor& fields,
                                           std::int64_t rank_count) {
   std::vector<std::string_view> known(kFsdpDegreeFields.begin(), kFsdpDegreeFields.end());
   known.insert(known.end(), {"virtualStages", "stageOrder", "layersPerStage", "fusedQkv"});

@@ -17,7 +17,7 @@ namespace reshard {
 // ReadFsdpDegrees and HeldBlock: a tensor torchtitan has no parameter for,
 // heads that tensor parallelism does not divide, layers that list some experts
 // only.
-Result<GroupLayout> BuildTorchtitanLayout(const Model &model, const JsonCursor &fields,
+Result<GroupLayout> BuildTorchtitanLayout(const Model& model, const JsonCursor& fields,
                                           std::int64_t rank_count);
 
 }  // namespace reshard

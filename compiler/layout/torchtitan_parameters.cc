@@ -21,7 +21,7 @@ struct TitanName {
 
 constexpr int kWhole = FsdpParameter::kWhole;
 
-const std::map<Role, TitanName> &LayerNames() {
+const std::map<Role, TitanName>& LayerNames() {
   static const std::map<Role, TitanName> kNames{
       {Role::kAttentionInputNorm, {"attention_norm.weight", kWhole}},
       {Role::kMlpInputNorm, {"ffn_norm.weight", kWhole}},
@@ -53,13 +53,13 @@ const std::map<Role, TitanName> &LayerNames() {
 
 class ParameterList {
  public:
-  ParameterList(const FamilyTensors &model, const FsdpDegrees &degrees,
-                const TorchtitanStages &stages, bool fused_qkv)
+  ParameterList(const FamilyTensors& model, const FsdpDegrees& degrees,
+                const TorchtitanStages& stages, bool fused_qkv)
       : model_(model), degrees_(degrees), stages_(stages), fused_qkv_(fused_qkv) {}
 
   Result<std::vector<FsdpParameter>> Build() && {
     if (const Result<void> added = AddEnds(); !added) return tl::unexpected(added.error());
-    for (const auto &[index, layer] : model_.layers()) {
+    for (const auto& [index, layer] : model_.layers()) {
       if (layer.mtp) continue;
       prefix_ = "layers." + std::to_string(index) + ".";
       stage_ = stages_.of_layer[static_cast<std::size_t>(index)];
@@ -75,7 +75,7 @@ class ParameterList {
  private:
   // The weight alone: torchtitan's linears of these models have no bias, and it
   // trains unscaled.
-  Result<WholeParameter> WeightOf(const RoleTensors &tensors) const {
+  Result<WholeParameter> WeightOf(const RoleTensors& tensors) const {
     for (const Kind kind : {Kind::kBias, Kind::kScale}) {
       if (tensors[kind] == kNoTensor) continue;
       return InputError("",
@@ -93,7 +93,7 @@ class ParameterList {
     parameters_.push_back(std::move(parameter));
   }
 
-  Result<void> AddEnd(const RoleTensors &tensors, const std::string &name, std::int64_t stage,
+  Result<void> AddEnd(const RoleTensors& tensors, const std::string& name, std::int64_t stage,
                       int tensor_dim) {
     if (!tensors.held()) return {};
     Result<WholeParameter> weight = WeightOf(tensors);
@@ -104,7 +104,7 @@ class ParameterList {
 
   // A tied LM head on another rank than the embedding is a copy of it.
   Result<void> AddEnds() {
-    const RoleTensors &embedding = model_[Role::kEmbedding];
+    const RoleTensors& embedding = model_[Role::kEmbedding];
     if (const auto added = AddEnd(embedding, "tok_embeddings.weight", stages_.first, 0); !added) {
       return added;
     }
@@ -117,8 +117,8 @@ class ParameterList {
 
   // Rows within a head: row 2j + b is Hugging Face's row b * d / 2 + j
   // (models/llama3/state_dict_adapter.py).
-  Result<Block> PairRotaryRows(const Block &block, std::int64_t head_dim,
-                               const std::string &name) const {
+  Result<Block> PairRotaryRows(const Block& block, std::int64_t head_dim,
+                               const std::string& name) const {
     constexpr std::int64_t kPair = 2;
     if (head_dim % kPair != 0) {
       return InputError(
@@ -134,7 +134,7 @@ class ParameterList {
     return rows->MergeDims(0);
   }
 
-  Result<void> AddGroupedQuery(const FamilyLayer &layer) {
+  Result<void> AddGroupedQuery(const FamilyLayer& layer) {
     static constexpr std::array kParts{Role::kAttentionQuery, Role::kAttentionKey,
                                        Role::kAttentionValue};
     const Result<std::vector<RoleTensors>> parts =
@@ -160,7 +160,7 @@ class ParameterList {
     }
     if (!fused_qkv_) {
       for (std::size_t p = 0; p < kParts.size(); ++p) {
-        const TitanName &named = LayerNames().at(kParts.at(p));
+        const TitanName& named = LayerNames().at(kParts.at(p));
         Append(std::move(whole[p]), prefix_ + std::string(named.name), stage_, named.tensor_dim);
       }
       return {};
@@ -168,12 +168,12 @@ class ParameterList {
     return AddFused(*heads, std::move(whole));
   }
 
-  Result<void> AddFused(const AttentionHeads &heads, std::vector<WholeParameter> whole) {
+  Result<void> AddFused(const AttentionHeads& heads, std::vector<WholeParameter> whole) {
     const std::string name = prefix_ + "attention.qkv_linear.wqkv.weight";
     std::vector<Block> rows;
     for (std::int64_t group = 0; group < heads.key_value; ++group) {
       const std::int64_t query = heads.query / heads.key_value * heads.dim;
-      for (const auto &[part, size] :
+      for (const auto& [part, size] :
            {std::pair{0U, query}, std::pair{1U, heads.dim}, std::pair{2U, heads.dim}}) {
         if (whole[part].dtype != whole[0].dtype) {
           return InputError("", name + ": query, key and value differ in dtype");
@@ -186,10 +186,10 @@ class ParameterList {
     return {};
   }
 
-  Result<void> AddRoles(const FamilyLayer &layer) {
+  Result<void> AddRoles(const FamilyLayer& layer) {
     for (std::size_t r = 0; r < kRoleCount; ++r) {
       const Role role{static_cast<std::uint8_t>(r)};
-      const RoleTensors &tensors = layer[role];
+      const RoleTensors& tensors = layer[role];
       if (tensors.empty() || role == Role::kAttentionQuery || role == Role::kAttentionKey ||
           role == Role::kAttentionValue) {
         continue;
@@ -233,16 +233,16 @@ class ParameterList {
     return ranks > model_.expert_count() ? 1 : 0;
   }
 
-  Result<void> AddExperts(const FamilyLayer &layer) {
+  Result<void> AddExperts(const FamilyLayer& layer) {
     constexpr int kRows = 1;
     constexpr int kColumns = 2;
     const std::string module = prefix_ + "moe.routed_experts.inner_experts.";
-    for (const auto &[role, name, tensor_dim] :
+    for (const auto& [role, name, tensor_dim] :
          {std::tuple{Role::kExpertGate, "w1_EFD", kRows},
           std::tuple{Role::kExpertUp, "w3_EFD", kRows},
           std::tuple{Role::kExpertDown, "w2_EDF", kColumns}}) {
       for (const Kind kind : {Kind::kBias, Kind::kScale}) {
-        for (const auto &[expert, tensors] : layer.experts) {
+        for (const auto& [expert, tensors] : layer.experts) {
           if (tensors[role][kind] == kNoTensor) continue;
           return InputError(
               "", model_.tensor(tensors[role][kind]).name + ": torchtitan has no parameter for it");
@@ -259,9 +259,9 @@ class ParameterList {
     return {};
   }
 
-  const FamilyTensors &model_;
-  const FsdpDegrees &degrees_;
-  const TorchtitanStages &stages_;
+  const FamilyTensors& model_;
+  const FsdpDegrees& degrees_;
+  const TorchtitanStages& stages_;
   bool fused_qkv_;
   std::vector<FsdpParameter> parameters_;
   std::string prefix_;  // of the layer being added
@@ -270,9 +270,9 @@ class ParameterList {
 
 }  // namespace
 
-Result<std::vector<FsdpParameter>> TorchtitanParameters(const FamilyTensors &model,
-                                                        const FsdpDegrees &degrees,
-                                                        const TorchtitanStages &stages,
+Result<std::vector<FsdpParameter>> TorchtitanParameters(const FamilyTensors& model,
+                                                        const FsdpDegrees& degrees,
+                                                        const TorchtitanStages& stages,
                                                         bool fused_qkv) {
   return ParameterList(model, degrees, stages, fused_qkv).Build();
 }

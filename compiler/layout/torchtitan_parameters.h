@@ -13,9 +13,9 @@
 namespace reshard {
 
 // Multi-token prediction is left out. Errors as BuildTorchtitanLayout says.
-Result<std::vector<FsdpParameter>> TorchtitanParameters(const FamilyTensors &model,
-                                                        const FsdpDegrees &degrees,
-                                                        const TorchtitanStages &stages,
+Result<std::vector<FsdpParameter>> TorchtitanParameters(const FamilyTensors& model,
+                                                        const FsdpDegrees& degrees,
+                                                        const TorchtitanStages& stages,
                                                         bool fused_qkv);
 
 }  // namespace reshard

@@ -25,7 +25,7 @@ std::vector<std::int64_t> WeighedCounts(std::int64_t stage_count, std::int64_t l
 
 }  // namespace
 
-Result<TorchtitanStages> PlaceTorchtitanLayers(const JsonCursor &fields, std::int64_t pipeline,
+Result<TorchtitanStages> PlaceTorchtitanLayers(const JsonCursor& fields, std::int64_t pipeline,
                                                std::int64_t layer_count) {
   const Result<std::int64_t> each = fields.IntegerOr("virtualStages", 1, kPositiveInteger);
   if (!each) return tl::unexpected(each.error());

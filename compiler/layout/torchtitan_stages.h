@@ -13,7 +13,7 @@ struct TorchtitanStages {
   std::vector<std::int64_t> of_layer;  // pipeline rank of each main layer
   std::int64_t first = 0;              // of the embedding
   std::int64_t last = 0;               // of final norm and LM head
-  bool operator==(const TorchtitanStages &) const = default;
+  bool operator==(const TorchtitanStages&) const = default;
 };
 
 // There are `pipeline` * virtualStages stages. Without "layersPerStage" (one
@@ -23,7 +23,7 @@ struct TorchtitanStages {
 // p has stages p and 2 * pipeline - 1 - p ("v", two stages a rank). Errors:
 // more stages than layers and ends, counts that do not add up, "v" with other
 // than two.
-Result<TorchtitanStages> PlaceTorchtitanLayers(const JsonCursor &fields, std::int64_t pipeline,
+Result<TorchtitanStages> PlaceTorchtitanLayers(const JsonCursor& fields, std::int64_t pipeline,
                                                std::int64_t layer_count);
 
 }  // namespace reshard

@@ -4,20 +4,20 @@
 
 namespace reshard {
 
-WholeParameter WholeTensor(const FamilyTensors &model, TensorIndex tensor) {
-  const Tensor &whole = model.tensor(tensor);
+WholeParameter WholeTensor(const FamilyTensors& model, TensorIndex tensor) {
+  const Tensor& whole = model.tensor(tensor);
   return {.name = whole.name, .dtype = whole.dtype, .block = Block::OfTensor(tensor, whole.shape)};
 }
 
-Result<std::optional<WholeParameter>> StackExperts(const FamilyTensors &model,
-                                                   const FamilyLayer &layer, Role role, Kind kind,
-                                                   const std::string &parameter) {
+Result<std::optional<WholeParameter>> StackExperts(const FamilyTensors& model,
+                                                   const FamilyLayer& layer, Role role, Kind kind,
+                                                   const std::string& parameter) {
   std::vector<Block> entries;
-  const Tensor *first = nullptr;
-  for (const auto &[expert, tensors] : layer.experts) {
+  const Tensor* first = nullptr;
+  for (const auto& [expert, tensors] : layer.experts) {
     const TensorIndex index = tensors[role][kind];
     if (index == kNoTensor) continue;
-    const Tensor &tensor = model.tensor(index);
+    const Tensor& tensor = model.tensor(index);
     if (first == nullptr) first = &tensor;
     if (tensor.shape != first->shape || tensor.dtype != first->dtype) {
       return InputError("model", parameter + ": " + tensor.name + " and " + first->name +

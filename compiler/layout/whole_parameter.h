@@ -28,14 +28,14 @@ struct WholeParameter {
 };
 
 // The whole of a tensor of `model`.
-WholeParameter WholeTensor(const FamilyTensors &model, TensorIndex tensor);
+WholeParameter WholeTensor(const FamilyTensors& model, TensorIndex tensor);
 
 // The tensors that `role` has of `kind` in all experts of a layer, stacked
 // along a new dim 0 in the order of the experts; nullopt where no expert has
 // one. Errors: experts that lack theirs, shapes or dtypes that differ.
 // `parameter` names what they would form.
-Result<std::optional<WholeParameter>> StackExperts(const FamilyTensors &model,
-                                                   const FamilyLayer &layer, Role role, Kind kind,
-                                                   const std::string &parameter);
+Result<std::optional<WholeParameter>> StackExperts(const FamilyTensors& model,
+                                                   const FamilyLayer& layer, Role role, Kind kind,
+                                                   const std::string& parameter);
 
 }  // namespace reshard

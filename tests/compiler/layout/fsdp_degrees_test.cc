@@ -11,13 +11,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<FsdpDegrees> Read(const std::string &json, std::int64_t rank_count) {
+Result<FsdpDegrees> Read(const std::string& json, std::int64_t rank_count) {
   const Result<JsonDocument> document = ParseJson(json, "job.json");
   if (!document) return tl::unexpected(document.error());
   return ReadFsdpDegrees(JsonCursor(*document), rank_count);
 }
 
-std::string ErrorOf(const std::string &json, std::int64_t rank_count) {
+std::string ErrorOf(const std::string& json, std::int64_t rank_count) {
   const Result<FsdpDegrees> degrees = Read(json, rank_count);
   return degrees ? "none" : ToString(degrees.error());
 }

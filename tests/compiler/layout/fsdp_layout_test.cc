@@ -20,18 +20,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-GroupLayout Fsdp(const Model &model, const std::string &fields, std::int64_t rank_count) {
+GroupLayout Fsdp(const Model& model, const std::string& fields, std::int64_t rank_count) {
   Result<GroupLayout> group = Build(BuildFsdpLayout, model, fields, rank_count);
   EXPECT_TRUE(group) << ToString(group.error());
   return group ? *std::move(group) : GroupLayout();
 }
 
-std::string ErrorOf(const Model &model, const std::string &fields, std::int64_t rank_count) {
+std::string ErrorOf(const Model& model, const std::string& fields, std::int64_t rank_count) {
   const Result<GroupLayout> group = Build(BuildFsdpLayout, model, fields, rank_count);
   return group ? "none" : ToString(group.error());
 }
 
-Model Of(const std::string &json) {
+Model Of(const std::string& json) {
   Result<Model> model = ModelOf(json);
   EXPECT_TRUE(model) << ToString(model.error());
   return *std::move(model);
@@ -151,9 +151,9 @@ TEST(FsdpLayout, WhatIsNotKnownIsRefusedByName) {
 // How often an element of a tensor is held by all ranks of a group: by each
 // replica, by each tensor rank where tensor parallelism does not cut it, by
 // each shard where FSDP does not.
-int ExpectedCopies(const std::string &name, std::int64_t replicate, std::int64_t shards,
+int ExpectedCopies(const std::string& name, std::int64_t replicate, std::int64_t shards,
                    std::int64_t tensor, std::int64_t expert) {
-  const auto has = [&](const char *piece) { return name.find(piece) != std::string::npos; };
+  const auto has = [&](const char* piece) { return name.find(piece) != std::string::npos; };
   if (has("e_score_correction_bias")) return static_cast<int>(replicate * shards * tensor);
   const bool is_expert = has(".experts.");
   const bool whole = has("norm") || has("mlp.gate.weight") || has("q_a_proj") || has("kv_a_proj");
@@ -172,12 +172,12 @@ TEST(FsdpLayout, EveryElementIsHeldAsOftenAsTheDegreesSay) {
     return values[random() % values.size()];
   };
   Model memory_deepseek = Of(kSmallDeepSeek);
-  for (Tensor &tensor : memory_deepseek.tensors) {
+  for (Tensor& tensor : memory_deepseek.tensors) {
     if (tensor.name.ends_with(".mlp.gate.weight")) tensor.dtype = DType::kF32;
   }
   const std::array models{Of(kSmallMoe), memory_deepseek};
   for (int round = 0; round < 40; ++round) {
-    const Model &model = models.at(random() % models.size());
+    const Model& model = models.at(random() % models.size());
     const std::int64_t pipeline = pick({1, 2, 4});
     const std::int64_t replicate = pick({1, 2});
     const std::int64_t shard = pick({1, 2, 3, 4});
@@ -197,7 +197,7 @@ TEST(FsdpLayout, EveryElementIsHeldAsOftenAsTheDegreesSay) {
     const GroupLayout group = Fsdp(model, fields, ranks);
     std::vector<std::int64_t> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
-    for (const auto &[name, counts] : CountHeld(model, group, all)) {
+    for (const auto& [name, counts] : CountHeld(model, group, all)) {
       const bool mtp = name.starts_with("model.layers.4.");
       const int copies = mtp ? 0 : ExpectedCopies(name, replicate, shard * context, tensor, expert);
       for (std::size_t i = 0; i < counts.size(); ++i) {

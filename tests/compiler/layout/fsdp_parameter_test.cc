@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // The rows of tensor 0 in a block of one dim.
-std::vector<std::int64_t> RowsOf(const Block &block) {
+std::vector<std::int64_t> RowsOf(const Block& block) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(block.shape()[0]), -1);
   RegionTable regions;
   block.AppendRegions(0, regions);
@@ -35,7 +35,7 @@ FsdpParameter Vector(std::int64_t size, int tensor_dim) {
   return parameter;
 }
 
-std::vector<std::int64_t> Held(const FsdpParameter &parameter, const FsdpDegrees &degrees,
+std::vector<std::int64_t> Held(const FsdpParameter& parameter, const FsdpDegrees& degrees,
                                std::int64_t rank, std::int64_t experts = 0) {
   const auto block = HeldBlock(parameter, degrees, PlaceFsdpRank(degrees, rank), experts);
   EXPECT_TRUE(block) << ToString(block.error());

@@ -21,7 +21,7 @@ const std::string kSmallMoe =
         "vocab_size": 10, "num_experts": 3, "moe_intermediate_size": 4, "intermediate_size": 8,
         "mlp_only_layers": [0]})";
 
-GroupLayout Whole(const Model &model, const std::string &fields) {
+GroupLayout Whole(const Model& model, const std::string& fields) {
   Result<GroupLayout> group = Build(BuildHuggingfaceLayout, model, fields, 1);
   EXPECT_TRUE(group) << ToString(group.error());
   return group ? *std::move(group) : GroupLayout();

@@ -16,9 +16,9 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> NamesOf(const std::vector<WholeParameter> &parameters) {
+std::vector<std::string> NamesOf(const std::vector<WholeParameter>& parameters) {
   std::vector<std::string> names;
-  for (const WholeParameter &parameter : parameters) names.push_back(parameter.name);
+  for (const WholeParameter& parameter : parameters) names.push_back(parameter.name);
   return names;
 }
 
@@ -29,22 +29,22 @@ TEST(HuggingfaceParameters, PublishedAreAllTensors) {
   std::vector<std::string> names = NamesOf(PublishedParameters(*tensors));
   std::sort(names.begin(), names.end());
   std::vector<std::string> expected;
-  for (const Tensor &tensor : model.tensors) expected.push_back(tensor.name);
+  for (const Tensor& tensor : model.tensors) expected.push_back(tensor.name);
   EXPECT_EQ(names, expected);
 }
 
 // FP8 experts: 256 of them, 2048 gate and 2048 up rows, 16 + 16 rows of scales.
 TEST(HuggingfaceParameters, MemoryStacksExperts) {
   Model model = ReferenceModel("deepseek-v3", 4);
-  for (Tensor &tensor : model.tensors) {
+  for (Tensor& tensor : model.tensors) {
     if (tensor.name.ends_with(".mlp.gate.weight")) tensor.dtype = DType::kF32;
   }
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(model);
   ASSERT_TRUE(tensors);
   const auto parameters = MemoryParameters(*tensors);
   ASSERT_TRUE(parameters) << ToString(parameters.error());
-  const auto shape_of = [&](const std::string &name) {
-    for (const WholeParameter &parameter : *parameters) {
+  const auto shape_of = [&](const std::string& name) {
+    for (const WholeParameter& parameter : *parameters) {
       if (parameter.name == name) return parameter.block.shape();
     }
     return std::vector<std::int64_t>{-1};
@@ -92,7 +92,7 @@ TEST(HuggingfaceParameters, ScalesThatGateAndUpWouldShareAreRefused) {
 }
 
 TEST(HuggingfaceParameters, NamesAreOneOfTwo) {
-  const auto read = [](const std::string &text) {
+  const auto read = [](const std::string& text) {
     const Result<JsonDocument> document = ParseJson(text, "job.json");
     return ReadHuggingfaceNames(JsonCursor(*document));
   };

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-GroupLayout Titan(const Model &model, const std::string &fields, std::int64_t rank_count) {
+GroupLayout Titan(const Model& model, const std::string& fields, std::int64_t rank_count) {
   Result<GroupLayout> group = Build(BuildTorchtitanLayout, model, fields, rank_count);
   EXPECT_TRUE(group) << ToString(group.error());
   return group ? *std::move(group) : GroupLayout();
@@ -29,7 +29,7 @@ GroupLayout Titan(const Model &model, const std::string &fields, std::int64_t ra
 TEST(TorchtitanLayout, Rank45OfDeepSeekV3) {
   const Model model = ReferenceModel("deepseek-v3-bf16", 6);
   const GroupLayout group = Titan(model, R"({"pipeline": 2, "tensor": 4, "expert": 8})", 64);
-  const RankLayout &rank = OfRank(group, 45);
+  const RankLayout& rank = OfRank(group, 45);
   // Six layers weigh eight: 3 on either stage.
   EXPECT_THAT(ParameterNames(rank), Contains("layers.3.attention_norm.weight"));
   EXPECT_THAT(ParameterNames(rank), Not(Contains("layers.2.attention_norm.weight")));
@@ -104,8 +104,8 @@ const std::string kSmallLlama =
         "intermediate_size": 4, "vocab_size": 5})";
 
 // The rows of `tensor` that a parameter of two columns holds, from its regions.
-std::vector<std::string> RowsOf(const Model &model, const RankLayout &layout,
-                                const std::string &name) {
+std::vector<std::string> RowsOf(const Model& model, const RankLayout& layout,
+                                const std::string& name) {
   std::vector<std::string> rows;
   for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
     if (layout.parameters[p].name != name) continue;
@@ -113,7 +113,7 @@ std::vector<std::string> RowsOf(const Model &model, const RankLayout &layout,
     for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
       const Region region = layout.regions[r];
       if (region.parameter != static_cast<ParameterIndex>(p)) continue;
-      const std::string &tensor = model.tensors[static_cast<std::size_t>(region.tensor)].name;
+      const std::string& tensor = model.tensors[static_cast<std::size_t>(region.tensor)].name;
       for (std::int64_t i = 0; i < region.extent[0]; ++i) {
         const std::int64_t at = (region.offset + i * region.stride[0]) / 2;
         rows[static_cast<std::size_t>(at)] =
@@ -168,7 +168,7 @@ TEST(TorchtitanLayout, FusedQkv) {
 }
 
 TEST(TorchtitanLayout, WhatTorchtitanLacksIsRefusedByName) {
-  const auto error_of = [](const std::string &config, const std::string &fields,
+  const auto error_of = [](const std::string& config, const std::string& fields,
                            std::int64_t ranks) {
     const Result<Model> model = ModelOf(config);
     EXPECT_TRUE(model) << ToString(model.error());
@@ -207,7 +207,7 @@ TEST(TorchtitanLayout, GroupsAreComplete) {
           "v_head_dim": 3, "intermediate_size": 9, "vocab_size": 11, "first_k_dense_replace": 1,
           "n_routed_experts": 4, "n_shared_experts": 1, "moe_intermediate_size": 12})");
   ASSERT_TRUE(model) << ToString(model.error());
-  for (const char *fields :
+  for (const char* fields :
        {R"({})", R"({"tensor": 2, "expert": 2})", R"({"pipeline": 3, "context": 2, "tensor": 2})",
         R"({"replicate": 3, "expert": 2})", R"({"pipeline": 3, "expert": 4})"}) {
     SCOPED_TRACE(fields);
@@ -216,7 +216,7 @@ TEST(TorchtitanLayout, GroupsAreComplete) {
     std::vector<std::int64_t> ranks(kRanks);
     std::iota(ranks.begin(), ranks.end(), 0);
     ExpectComplete(*model, group, ranks,
-                   [](const std::string &name) { return name.starts_with("model.layers.3."); });
+                   [](const std::string& name) { return name.starts_with("model.layers.3."); });
   }
 }
 

@@ -13,19 +13,19 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Result<TorchtitanStages> Place(const std::string &json, std::int64_t pipeline,
+Result<TorchtitanStages> Place(const std::string& json, std::int64_t pipeline,
                                std::int64_t layers) {
   const Result<JsonDocument> document = ParseJson(json, "job.json");
   if (!document) return tl::unexpected(document.error());
   return PlaceTorchtitanLayers(JsonCursor(*document), pipeline, layers);
 }
 
-std::string ErrorOf(const std::string &json, std::int64_t pipeline, std::int64_t layers) {
+std::string ErrorOf(const std::string& json, std::int64_t pipeline, std::int64_t layers) {
   const Result<TorchtitanStages> stages = Place(json, pipeline, layers);
   return stages ? "none" : ToString(stages.error());
 }
 
-std::vector<std::int64_t> CountsOf(const TorchtitanStages &stages, std::size_t pipeline) {
+std::vector<std::int64_t> CountsOf(const TorchtitanStages& stages, std::size_t pipeline) {
   std::vector<std::int64_t> counts(pipeline, 0);
   for (const std::int64_t rank : stages.of_layer) ++counts[static_cast<std::size_t>(rank)];
   return counts;

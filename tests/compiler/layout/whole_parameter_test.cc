@@ -11,13 +11,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<FamilyTensors> Classified(const Model &model) { return FamilyTensors::Classify(model); }
+Result<FamilyTensors> Classified(const Model& model) { return FamilyTensors::Classify(model); }
 
 TEST(WholeParameter, ExpertsStackInOrder) {
   const Model model = ReferenceModel("tiny-moe");
   const Result<FamilyTensors> tensors = Classified(model);
   ASSERT_TRUE(tensors);
-  const FamilyLayer &layer = tensors->layers().begin()->second;
+  const FamilyLayer& layer = tensors->layers().begin()->second;
   const auto stack = StackExperts(*tensors, layer, Role::kExpertDown, Kind::kWeight, "stack");
   ASSERT_TRUE(stack && *stack);
   const TensorIndex first = layer.experts.at(0)[Role::kExpertDown][Kind::kWeight];
@@ -30,7 +30,7 @@ TEST(WholeParameter, ExpertsStackInOrder) {
 
 TEST(WholeParameter, AListThatLacksExpertsIsRefused) {
   Model model = ReferenceModel("tiny-moe");
-  std::erase_if(model.tensors, [](const Tensor &tensor) {
+  std::erase_if(model.tensors, [](const Tensor& tensor) {
     return tensor.name == "model.layers.0.mlp.experts.3.up_proj.weight";
   });
   const Result<FamilyTensors> tensors = Classified(model);
@@ -43,7 +43,7 @@ TEST(WholeParameter, AListThatLacksExpertsIsRefused) {
 
 TEST(WholeParameter, ExpertsOfTwoDtypesAreRefused) {
   Model model = ReferenceModel("tiny-moe");
-  for (Tensor &tensor : model.tensors) {
+  for (Tensor& tensor : model.tensors) {
     if (tensor.name == "model.layers.0.mlp.experts.3.up_proj.weight") tensor.dtype = DType::kF32;
   }
   const Result<FamilyTensors> tensors = Classified(model);
