@@ -12,6 +12,7 @@ add_custom_command(
 target_sources(reshard_layout PRIVATE
     family_attention.cc
     family_catalog.cc
+    family_expert_stack.cc
     family_expression.cc
     family_expression_parser.cc
     family_fields.cc
@@ -20,6 +21,7 @@ target_sources(reshard_layout PRIVATE
     family_reader.cc
     family_recomputed.cc
     family_roles.cc
+    family_segments.cc
     family_tensors.cc
     fsdp_degrees.cc
     fsdp_layout.cc
@@ -30,8 +32,10 @@ target_sources(reshard_layout PRIVATE
     layout_description.cc
     layout_meshes.cc
     megatron_degrees.cc
+    megatron_experts.cc
     megatron_layer.cc
     megatron_layout.cc
+    megatron_mixers.cc
     megatron_stages.cc
     sglang_degrees.cc
     sglang_layout.cc

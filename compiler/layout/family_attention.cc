@@ -32,23 +32,81 @@ Result<AttentionHeads> HeadsOf(const FamilyTensors& model) {
 Result<void> CheckHeads(const FamilyTensors& model, const AttentionHeads& heads,
                         std::span<const RoleTensors> query_key_value) {
   const std::array<std::int64_t, 3> counts{heads.query, heads.key_value, heads.key_value};
+  if (query_key_value.size() != counts.size()) {
+    const Tensor& first = model.tensor(query_key_value.front()[Kind::kWeight]);
+    return InputError("model", first.name + " has not all of q, k and v beside it",
+                      "list all three or none");
+  }
   for (std::size_t part = 0; part < counts.size(); ++part) {
-    const std::optional<std::int64_t> rows = CheckedMultiply(counts[part], heads.dim);
+    const std::optional<std::int64_t> rows =
+        CheckedMultiply(counts[part], part == 0 ? heads.query_dim() : heads.dim);
     if (rows && *rows == RowCount(model, query_key_value[part])) continue;
     return InputError("model", model.tensor(query_key_value[part][Kind::kWeight]).name + " has " +
                                    std::to_string(RowCount(model, query_key_value[part])) +
                                    " rows, not " + std::to_string(counts[part]) + " heads of " +
-                                   std::to_string(heads.dim));
+                                   std::to_string(part == 0 ? heads.query_dim() : heads.dim));
   }
   return {};
 }
 
+Result<Attention> AttentionOf(const FamilyTensors& model, const FamilyLayer& layer,
+                              const std::string& parameter) {
+  Attention attention;
+  std::array<Role, 3> roles{Role::kAttentionQuery, Role::kAttentionKey, Role::kAttentionValue};
+  const bool gated = layer[Role::kAttentionGatedQuery].held();
+  attention.rotary_pairs =
+      layer[Role::kAttentionRotaryQuery].held() || layer[Role::kAttentionRotaryKey].held();
+  if (gated) roles[0] = Role::kAttentionGatedQuery;
+  if (attention.rotary_pairs) {
+    roles[0] = Role::kAttentionRotaryQuery;
+    roles[1] = Role::kAttentionRotaryKey;
+  }
+  Result<std::vector<RoleTensors>> parts = Together(model, layer, roles, parameter);
+  if (!parts) return tl::unexpected(parts.error());
+  if (parts->empty()) return attention;
+  const Result<AttentionHeads> heads = HeadsOf(model);
+  if (!heads) return tl::unexpected(heads.error());
+  attention.heads = *heads;
+  attention.heads.gated = gated;
+  const Result<void> checked = CheckHeads(model, attention.heads, *parts);
+  if (!checked) return tl::unexpected(checked.error());
+  if (attention.rotary_pairs && heads->dim % 2 != 0) {
+    return InputError("model", model.tensor(parts->front()[Kind::kWeight]).name + ": heads of " +
+                                   std::to_string(heads->dim) + " rows do not come in pairs");
+  }
+  attention.query_key_value = *std::move(parts);
+  return attention;
+}
+
+std::vector<RowRange> RotaryHalves(const RowRange& rows, std::int64_t dim) {
+  std::vector<RowRange> halves;
+  halves.reserve(static_cast<std::size_t>(rows.end - rows.begin));
+  for (std::int64_t head = rows.begin; head < rows.end; head += dim) {
+    for (const std::int64_t second : {0, 1}) {
+      for (std::int64_t row = head + second; row < head + dim; row += 2) {
+        halves.push_back({rows.tensors, row, row + 1});
+      }
+    }
+  }
+  return halves;
+}
+
 std::vector<RowRange> RowsByGroup(const AttentionHeads& heads,
                                   std::span<const RoleTensors> query_key_value) {
-  const std::int64_t query_rows = heads.query / heads.key_value * heads.dim;
+  const std::int64_t group_size = heads.query / heads.key_value;
+  const std::int64_t query_rows = group_size * heads.dim;
   std::vector<RowRange> rows;
   for (std::int64_t group = 0; group < heads.key_value; ++group) {
-    rows.push_back({query_key_value[0], group * query_rows, (group + 1) * query_rows});
+    if (heads.gated) {
+      for (const std::int64_t part : {0, 1}) {
+        for (std::int64_t head = group * group_size; head < (group + 1) * group_size; ++head) {
+          const std::int64_t begin = head * heads.query_dim() + part * heads.dim;
+          rows.push_back({query_key_value[0], begin, begin + heads.dim});
+        }
+      }
+    } else {
+      rows.push_back({query_key_value[0], group * query_rows, (group + 1) * query_rows});
+    }
     rows.push_back({query_key_value[1], group * heads.dim, (group + 1) * heads.dim});
     rows.push_back({query_key_value[2], group * heads.dim, (group + 1) * heads.dim});
   }
@@ -76,9 +134,11 @@ Result<std::vector<RowRange>> RowsByRank(const AttentionHeads& heads,
     key_value = {head, head + 1};
   }
   const std::int64_t dim = heads.dim;
-  return std::vector<RowRange>{{query_key_value[0], query->begin * dim, query->end * dim},
-                               {query_key_value[1], key_value.begin * dim, key_value.end * dim},
-                               {query_key_value[2], key_value.begin * dim, key_value.end * dim}};
+  const std::int64_t query_dim = heads.query_dim();
+  return std::vector<RowRange>{
+      {query_key_value[0], query->begin * query_dim, query->end * query_dim},
+      {query_key_value[1], key_value.begin * dim, key_value.end * dim},
+      {query_key_value[2], key_value.begin * dim, key_value.end * dim}};
 }
 
 }  // namespace reshard

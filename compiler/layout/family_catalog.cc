@@ -1,6 +1,7 @@
 #include "compiler/layout/family_catalog.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -44,15 +45,19 @@ Recognition Recognise(const Family& family, std::span<const Tensor> tensors) {
     ++recognition.known;
     used[static_cast<std::size_t>(match->pattern)] = true;
   }
-  std::vector<bool> held(kRoleCount, false);
+  std::array<std::array<bool, kKindCount>, kRoleCount> held{};
   for (std::size_t p = 0; p < used.size(); ++p) {
-    if (used[p]) held[static_cast<std::size_t>(family.tensors[p].role)] = true;
+    const TensorPattern& pattern = family.tensors[p];
+    if (used[p]) {
+      held[static_cast<std::size_t>(pattern.role)][static_cast<std::size_t>(pattern.kind)] = true;
+    }
     if (!used[p]) ++recognition.unused;
   }
   for (std::size_t r = 0; r < family.required.size() && !recognition.lacking; ++r) {
-    const std::vector<Role>& any = family.required[r];
-    if (std::none_of(any.begin(), any.end(),
-                     [&](Role role) { return held[static_cast<std::size_t>(role)]; })) {
+    const std::vector<RequiredTensor>& any = family.required[r];
+    if (std::none_of(any.begin(), any.end(), [&](const RequiredTensor& tensor) {
+          return held[static_cast<std::size_t>(tensor.role)][static_cast<std::size_t>(tensor.kind)];
+        })) {
       recognition.lacking = r;
     }
   }
@@ -91,9 +96,11 @@ Result<const Family*> FamilyByModelType(std::string_view model_type) {
   if (!families) return tl::unexpected(families.error());
   std::vector<std::string_view> types;
   for (const Family& family : *families) {
-    for (const std::string& type : family.model_types) {
-      if (type == model_type) return &family;
-      types.emplace_back(type);
+    for (const auto* list : {&family.model_types, &family.multimodal.model_types}) {
+      for (const std::string& type : *list) {
+        if (type == model_type) return &family;
+        types.emplace_back(type);
+      }
     }
   }
   return InputError("", "unknown model_type '" + std::string(model_type) + "'",

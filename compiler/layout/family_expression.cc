@@ -104,9 +104,16 @@ Result<JsonValue> Expression::EvaluateBinary(const Node& node, const ExpressionS
     if (node.kind == Kind::kEqual) return JsonValue(Equal(*left, *right) ? 1 : 0);
     if (node.kind == Kind::kNotEqual) return JsonValue(Equal(*left, *right) ? 0 : 1);
     const bool in = node.kind == Kind::kIn;
+    if (const std::string* letters = left->AsString(); !in && letters != nullptr) {
+      const std::optional<std::int64_t> at = AsWhole(*right);
+      if (!at || *at < 0 || *at >= std::ssize(*letters)) {
+        return Fail("index outside the text of " + std::to_string(letters->size()));
+      }
+      return JsonValue(std::string(1, (*letters)[static_cast<std::size_t>(*at)]));
+    }
     const JsonValue::Array* elements = (in ? *right : *left).AsArray();
     if (elements == nullptr)
-      return Fail("expected an array " + std::string(in ? "after in" : "before ["));
+      return Fail(in ? "expected an array after in" : "expected an array or a text before [");
     if (in) {
       return JsonValue(std::any_of(elements->begin(), elements->end(),
                                    [&](const JsonValue& e) { return Equal(e, *left); })

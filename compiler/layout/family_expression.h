@@ -6,6 +6,7 @@
 // Values are 64-bit integers, strings and arrays, as in config.json; true and false are 1 and 0.
 // Operators, loosest first:  c ? a : b   ||   &&   == != < <= > >= in   + -   * / %   ! -   a[i]
 // Literals: 12, 'text', [1, 2]. Names are config fields or indices of a pattern and may have dots.
+// a[i] of a text is the text of one letter.
 // `/` must divide exactly: a shape that does not is a fault of the config, not to be rounded away.
 // Functions take names only; which there are is the scope's to say: has(field), rows(role), ...
 #pragma once

@@ -5,10 +5,12 @@
 
 namespace reshard {
 
-// Dots lead into objects: "text_config.hidden_size". A null counts as absent: that is how
+namespace {
+
+// Dots lead into objects: "rope_parameters.rope_type". A null counts as absent: that is how
 // Hugging Face writes it.
-const JsonValue* FieldScope::InConfig(std::string_view name) const {
-  const JsonValue* value = config_;
+const JsonValue* FieldOf(const JsonValue* object, std::string_view name) {
+  const JsonValue* value = object;
   while (value != nullptr) {
     const std::size_t dot = name.find('.');
     value = value->Find(name.substr(0, dot));
@@ -16,6 +18,14 @@ const JsonValue* FieldScope::InConfig(std::string_view name) const {
     name.remove_prefix(dot + 1);
   }
   return value == nullptr || value->IsNull() ? nullptr : value;
+}
+
+}  // namespace
+
+// The config of a multimodal model has the text model's in text_config.
+const JsonValue* FieldScope::InConfig(std::string_view name) const {
+  const JsonValue* value = FieldOf(FieldOf(config_, "text_config"), name);
+  return value != nullptr ? value : FieldOf(config_, name);
 }
 
 tl::unexpected<Error> FieldScope::Missing(std::string_view name) const {

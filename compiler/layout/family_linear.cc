@@ -1,7 +1,8 @@
 #include "compiler/layout/family_linear.h"
 
 #include <algorithm>
-#include <array>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -14,11 +15,6 @@ constexpr std::size_t kMatrixDims = 2;
 
 const Tensor& WeightOf(const FamilyTensors& model, const RoleTensors& tensors) {
   return model.tensor(tensors[Kind::kWeight]);
-}
-
-bool FamilyHas(const Family& family, Role role) {
-  return std::any_of(family.tensors.begin(), family.tensors.end(),
-                     [&](const TensorPattern& pattern) { return pattern.role == role; });
 }
 
 template <typename TensorsOf>
@@ -34,7 +30,7 @@ Result<std::vector<RoleTensors>> TogetherOf(const FamilyTensors& model, const Te
     } else if (!tensors.empty()) {
       return InputError("model",
                         whose + " has a bias of " + std::string(Name(role)) + " but no weight");
-    } else if (FamilyHas(model.family(), role)) {
+    } else if (model.family().HasRole(role)) {
       missing = role;
     }
   }
@@ -129,9 +125,10 @@ Result<void> LinearBuilder::CheckJoin(const LinearCut& cut, const std::string& n
   const std::vector<std::int64_t>& first = WeightOf(*model_, cut.rows.front().tensors).shape;
   for (const RowRange& range : cut.rows) {
     const Tensor& weight = WeightOf(*model_, range.tensors);
-    if (weight.shape.empty() || weight.shape.size() > kMatrixDims) {
+    if (weight.shape.empty()) return InputError(name, weight.name + " has no rows");
+    if (weight.shape.size() > kMatrixDims && cut.column_end != LinearCut::kAllColumns) {
       return InputError(name, weight.name + " has " + std::to_string(weight.shape.size()) +
-                                  " dims; expected a vector or a matrix");
+                                  " dims; only a matrix has columns to cut");
     }
     if (weight.shape.size() != first.size() ||
         !std::equal(first.begin() + 1, first.end(), weight.shape.begin() + 1)) {
@@ -217,9 +214,11 @@ Result<LinearBuilder::Entry> LinearBuilder::EntryOf(Kind kind, const LinearCut& 
       kind == Kind::kWeight && WeightOf(*model_, cut.rows.front().tensors).shape.size() > 1;
   const bool whole = !matrix || cut.column_end == LinearCut::kAllColumns;
   const std::int64_t column = whole ? 0 : cut.column_begin;
-  const std::int64_t columns = !matrix ? 1
-                               : whole ? ColumnCount(*model_, cut.rows.front().tensors)
-                                       : cut.column_end - cut.column_begin;
+  std::int64_t columns = whole ? 1 : cut.column_end - cut.column_begin;
+  const std::vector<std::int64_t>& shape = WeightOf(*model_, cut.rows.front().tensors).shape;
+  if (matrix && whole) {
+    columns = std::accumulate(shape.begin() + 1, shape.end(), std::int64_t{1}, std::multiplies());
+  }
   std::int64_t at = 0;
   for (const RowRange& range : cut.rows) {
     const std::int64_t rows = range.end - range.begin;
@@ -227,7 +226,11 @@ Result<LinearBuilder::Entry> LinearBuilder::EntryOf(Kind kind, const LinearCut& 
     at += rows;
   }
   entry.shape.push_back(at + cut.padded_rows);
-  if (matrix) entry.shape.push_back(columns);
+  if (matrix && whole) {
+    entry.shape.insert(entry.shape.end(), shape.begin() + 1, shape.end());
+  } else if (matrix) {
+    entry.shape.push_back(columns);
+  }
   return entry;
 }
 
@@ -251,7 +254,11 @@ Result<void> LinearBuilder::AddKind(Kind kind, const std::string& name, const Li
   const Result<ParameterIndex> parameter = builder_->AddParameter(Parameter{name, dtype, full});
   if (!parameter) return tl::unexpected(parameter.error());
 
-  const std::int64_t width = shape.size() < kMatrixDims ? 1 : shape[1];
+  const std::int64_t width =
+      std::accumulate(shape.begin() + 1, shape.end(), std::int64_t{1}, std::multiplies());
+  std::vector<std::int64_t> begin;
+  std::vector<std::int64_t> extent;
+  std::vector<std::int64_t> stride;
   std::int64_t entry_offset = 0;
   for (const Entry& entry : entries) {
     for (const Box& box : entry.boxes) {
@@ -261,13 +268,22 @@ Result<void> LinearBuilder::AddKind(Kind kind, const std::string& name, const Li
                                     tensor.name + " in it is " + std::string(Name(tensor.dtype)));
       }
       if (box.rows == 0 || box.columns == 0) continue;
-      const std::array begin{box.row, box.column};
-      const std::array extent{box.rows, box.columns};
-      const std::array stride{width, std::int64_t{1}};
       const std::size_t dims = tensor.shape.size();
-      builder_->AddRegion({box.tensor, *parameter, entry_offset + box.at * width,
-                           std::span(begin).first(dims), std::span(extent).first(dims),
-                           std::span(stride).first(dims)});
+      begin.assign(dims, 0);
+      extent.assign(tensor.shape.begin(), tensor.shape.end());
+      stride.assign(dims, 1);
+      begin[0] = box.row;
+      extent[0] = box.rows;
+      stride[0] = width;
+      if (dims == kMatrixDims) {
+        begin[1] = box.column;
+        extent[1] = box.columns;
+      }
+      for (std::size_t dim = dims; dim-- > kMatrixDims;) {
+        stride[dim - 1] = stride[dim] * tensor.shape[dim];
+      }
+      builder_->AddRegion(
+          {box.tensor, *parameter, entry_offset + box.at * width, begin, extent, stride});
     }
     entry_offset += shape[0] * width;
   }

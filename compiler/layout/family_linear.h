@@ -25,7 +25,8 @@ struct RowRange {
 };
 
 // Rows joined in order, then columns [column_begin, column_end) of all; a weight of one dim has no
-// columns. `padded_rows` behind: rows nobody declares.
+// columns, and one of more than two (a convolution's) is taken whole behind its rows. `padded_rows`
+// behind: rows nobody declares.
 struct LinearCut {
   std::vector<RowRange> rows{};
   std::int64_t column_begin = 0;
@@ -84,7 +85,7 @@ class LinearBuilder {
 
  private:
   // Rows and columns of one tensor, and the row of the parameter they begin at. Bias boxes have one
-  // column.
+  // column; of a weight of more dims than two the columns are those of all dims behind the first.
   struct Box {
     TensorIndex tensor = 0;
     std::int64_t row = 0;

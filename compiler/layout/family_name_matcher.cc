@@ -38,35 +38,42 @@ std::string Skeleton(std::string_view name, std::vector<std::int64_t>& numbers) 
 
 }  // namespace
 
+void NameMatcher::AddName(const TensorPattern& pattern, std::string_view name, Entry entry) {
+  std::string skeleton;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    const std::string_view piece = name.substr(0, dot);
+    const std::optional<std::int64_t> number = NumberOf(piece);
+    if (piece == "{layer}" || piece == "{expert}" || number) {
+      skeleton += "{}";
+      entry.indices.push_back(number               ? Index::kLiteral
+                              : piece == "{layer}" ? Index::kLayer
+                                                   : Index::kExpert);
+      entry.literals.push_back(number.value_or(0));
+    } else {
+      skeleton += piece;
+    }
+    if (dot == std::string_view::npos) break;
+    skeleton += '.';
+    name.remove_prefix(dot + 1);
+  }
+  if (pattern.quantized) {
+    Entry scale = entry;
+    scale.scale = true;
+    entries_.emplace_back(skeleton + std::string(kScaleSuffix), std::move(scale));
+  }
+  entries_.emplace_back(std::move(skeleton), std::move(entry));
+}
+
 NameMatcher::NameMatcher(const Family& family) {
   for (std::size_t p = 0; p < family.tensors.size(); ++p) {
     const TensorPattern& pattern = family.tensors[p];
-    Entry entry{.pattern = static_cast<std::int32_t>(p)};
-    std::string skeleton;
-    std::string_view rest = pattern.name;
-    while (true) {
-      const std::size_t dot = rest.find('.');
-      const std::string_view piece = rest.substr(0, dot);
-      const std::optional<std::int64_t> number = NumberOf(piece);
-      if (piece == "{layer}" || piece == "{expert}" || number) {
-        skeleton += "{}";
-        entry.indices.push_back(number               ? Index::kLiteral
-                                : piece == "{layer}" ? Index::kLayer
-                                                     : Index::kExpert);
-        entry.literals.push_back(number.value_or(0));
-      } else {
-        skeleton += piece;
-      }
-      if (dot == std::string_view::npos) break;
-      skeleton += '.';
-      rest.remove_prefix(dot + 1);
-    }
-    if (pattern.quantized) {
-      Entry scale = entry;
-      scale.scale = true;
-      entries_.emplace_back(skeleton + std::string(kScaleSuffix), std::move(scale));
-    }
-    entries_.emplace_back(std::move(skeleton), std::move(entry));
+    const auto index = static_cast<std::int32_t>(p);
+    AddName(pattern, pattern.name, {.pattern = index});
+    if (family.multimodal.model_types.empty()) continue;
+    // A name that is the same in both forms tells neither.
+    const std::string other = Replaced(pattern.name, family.multimodal.prefix);
+    if (other != pattern.name) AddName(pattern, other, {.pattern = index, .multimodal = true});
   }
   std::stable_sort(entries_.begin(), entries_.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -80,7 +87,8 @@ std::optional<NameMatch> NameMatcher::Match(std::string_view name) const {
       [](const auto& candidate, const std::string& wanted) { return candidate.first < wanted; });
   for (; entry != entries_.end() && entry->first == skeleton; ++entry) {
     const Entry& candidate = entry->second;
-    NameMatch match{.pattern = candidate.pattern, .scale = candidate.scale};
+    NameMatch match{
+        .pattern = candidate.pattern, .scale = candidate.scale, .multimodal = candidate.multimodal};
     bool equal = true;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       switch (candidate.indices[i]) {

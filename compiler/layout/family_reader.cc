@@ -12,12 +12,16 @@
 namespace reshard {
 namespace {
 
+Result<Role> RoleNamed(const JsonCursor& cursor, const std::string& name) {
+  const std::optional<Role> role = RoleFromName(name);
+  if (!role) return cursor.Fail("unknown role '" + name + "'", SuggestName(name, RoleNames()));
+  return *role;
+}
+
 Result<Role> RoleAt(const JsonCursor& cursor) {
   const Result<std::string> name = cursor.AsString();
   if (!name) return tl::unexpected(name.error());
-  const std::optional<Role> role = RoleFromName(*name);
-  if (!role) return cursor.Fail("unknown role '" + *name + "'", SuggestName(*name, RoleNames()));
-  return *role;
+  return RoleNamed(cursor, *name);
 }
 
 Result<std::optional<Expression>> ExpressionAt(const JsonCursor& object, std::string_view field) {
@@ -54,7 +58,7 @@ bool WellFormed(std::string_view name) {
 
 Result<TensorPattern> PatternAt(const JsonCursor& cursor) {
   const Result<void> known =
-      cursor.ExpectFields({"name", "role", "kind", "shape", "when", "dtype", "quantized"});
+      cursor.ExpectFields({"name", "role", "kind", "shape", "when", "dtype", "quantized", "mtp"});
   if (!known) return tl::unexpected(known.error());
   TensorPattern pattern;
   Result<std::string> name = cursor.String("name");
@@ -69,7 +73,11 @@ Result<TensorPattern> PatternAt(const JsonCursor& cursor) {
   const Result<Role> known_role = RoleAt(*role);
   if (!known_role) return tl::unexpected(known_role.error());
   pattern.role = *known_role;
-  const bool layered = pattern.name.find("{layer}") != std::string::npos;
+  const Result<bool> mtp = cursor.BoolOr("mtp", false);
+  if (!mtp) return tl::unexpected(mtp.error());
+  pattern.mtp = *mtp;
+  // A tensor of the first prediction layer may stand without its number.
+  const bool layered = pattern.mtp || pattern.name.find("{layer}") != std::string::npos;
   const bool expert = pattern.name.find("{expert}") != std::string::npos;
   if (layered == IsModelRole(pattern.role) || expert != IsExpertRole(pattern.role)) {
     return cursor.Fail("the indices of '" + pattern.name + "' do not fit the role " +
@@ -106,26 +114,90 @@ Result<TensorPattern> PatternAt(const JsonCursor& cursor) {
   return pattern;
 }
 
+// "attention.q", or "attention.q/bias".
+Result<RequiredTensor> RequiredAt(const JsonCursor& cursor) {
+  Result<std::string> name = cursor.AsString();
+  if (!name) return tl::unexpected(name.error());
+  RequiredTensor required;
+  constexpr std::string_view kBias = "/bias";
+  if (name->ends_with(kBias)) {
+    required.kind = Kind::kBias;
+    name->resize(name->size() - kBias.size());
+  }
+  const Result<Role> role = RoleNamed(cursor, *name);
+  if (!role) return tl::unexpected(role.error());
+  required.role = *role;
+  return required;
+}
+
 Result<void> ReadRequired(const JsonCursor& cursor, Family& family) {
   const Result<std::vector<JsonCursor>> items = cursor.ElementsOrNone("requires");
   if (!items) return tl::unexpected(items.error());
   for (const JsonCursor& item : *items) {
-    std::vector<Role> any;
-    if (item.value().AsArray() == nullptr) {
-      const Result<Role> role = RoleAt(item);
-      if (!role) return tl::unexpected(role.error());
-      any.push_back(*role);
-    } else {
-      const Result<std::vector<JsonCursor>> alternatives = item.Elements();
-      if (!alternatives) return tl::unexpected(alternatives.error());
-      for (const JsonCursor& alternative : *alternatives) {
-        const Result<Role> role = RoleAt(alternative);
-        if (!role) return tl::unexpected(role.error());
-        any.push_back(*role);
-      }
+    std::vector<JsonCursor> alternatives{item};
+    if (item.value().AsArray() != nullptr) {
+      Result<std::vector<JsonCursor>> elements = item.Elements();
+      if (!elements) return tl::unexpected(elements.error());
+      alternatives = *std::move(elements);
+    }
+    std::vector<RequiredTensor> any;
+    for (const JsonCursor& alternative : alternatives) {
+      const Result<RequiredTensor> required = RequiredAt(alternative);
+      if (!required) return tl::unexpected(required.error());
+      any.push_back(*required);
     }
     family.required.push_back(std::move(any));
   }
+  return {};
+}
+
+// [["from", "to"], ..]
+Result<NameReplacements> ReplacementsAt(const JsonCursor& list) {
+  const Result<std::vector<JsonCursor>> items = list.Elements();
+  if (!items) return tl::unexpected(items.error());
+  NameReplacements replacements;
+  for (const JsonCursor& item : *items) {
+    Result<std::vector<std::string>> pair = item.AsStrings();
+    if (!pair) return tl::unexpected(pair.error());
+    constexpr std::size_t kPair = 2;
+    if (pair->size() != kPair) return item.Fail("expected what to replace, and by what");
+    replacements.emplace_back(std::move((*pair)[0]), std::move((*pair)[1]));
+  }
+  return replacements;
+}
+
+Result<FrameworkNames> ReadNames(const JsonCursor& cursor) {
+  FrameworkNames names;
+  const std::optional<JsonCursor> field = cursor.Find("names");
+  if (!field) return names;
+  const auto frameworks = field->Members();
+  if (!frameworks) return tl::unexpected(frameworks.error());
+  for (const auto& [framework, list] : *frameworks) {
+    Result<NameReplacements> replacements = ReplacementsAt(list);
+    if (!replacements) return tl::unexpected(replacements.error());
+    names.emplace(std::string(framework), *std::move(replacements));
+  }
+  return names;
+}
+
+Result<void> ReadMultimodal(const JsonCursor& cursor, Family& family) {
+  const std::optional<JsonCursor> field = cursor.Find("multimodal");
+  if (!field) return {};
+  const Result<void> known = field->ExpectFields({"modelTypes", "prefix", "names"});
+  if (!known) return known;
+  const Result<JsonCursor> types = field->Field("modelTypes");
+  if (!types) return tl::unexpected(types.error());
+  Result<std::vector<std::string>> model_types = types->AsStrings();
+  if (!model_types) return tl::unexpected(model_types.error());
+  family.multimodal.model_types = *std::move(model_types);
+  const Result<JsonCursor> prefix = field->Field("prefix");
+  if (!prefix) return tl::unexpected(prefix.error());
+  Result<NameReplacements> replacements = ReplacementsAt(*prefix);
+  if (!replacements) return tl::unexpected(replacements.error());
+  family.multimodal.prefix = *std::move(replacements);
+  Result<FrameworkNames> names = ReadNames(*field);
+  if (!names) return tl::unexpected(names.error());
+  family.multimodal.names = *std::move(names);
   return {};
 }
 
@@ -232,8 +304,11 @@ Result<void> CheckFamily(const Family& family, const JsonCursor& cursor) {
     if (!names.insert(pattern.name).second) {
       return cursor.Fail("two patterns are named '" + pattern.name + "'");
     }
-    if (IsExpertRole(pattern.role) && !family.experts) {
+    if ((IsExpertRole(pattern.role) || IsExpertStackRole(pattern.role)) && !family.experts) {
       return cursor.Fail("'experts' is missing, and '" + pattern.name + "' has them");
+    }
+    if (pattern.mtp && !family.mtp_layers) {
+      return cursor.Fail("'mtpLayers' is missing, and '" + pattern.name + "' is of them");
     }
     if (!IsModelRole(pattern.role) && !family.layers) {
       return cursor.Fail("'layers' is missing, and '" + pattern.name + "' has them");
@@ -250,10 +325,28 @@ const FieldRule* Family::FindField(std::string_view name) const {
   return found == fields.end() ? nullptr : &*found;
 }
 
+bool Family::HasRole(Role role) const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const TensorPattern& pattern) { return pattern.role == role; });
+}
+
+bool Family::NumbersMtpApart() const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const TensorPattern& pattern) { return pattern.mtp; });
+}
+
+std::string Replaced(std::string name, const NameReplacements& replacements) {
+  for (const auto& [from, to] : replacements) {
+    const std::size_t at = name.find(from);
+    if (at != std::string::npos) name.replace(at, from.size(), to);
+  }
+  return name;
+}
+
 Result<Family> ReadFamily(const JsonCursor& cursor) {
   const Result<void> known =
-      cursor.ExpectFields({"name", "modelTypes", "requires", "layers", "mtpLayers", "experts",
-                           "fields", "tensors", "recomputed"});
+      cursor.ExpectFields({"name", "modelTypes", "multimodal", "requires", "layers", "mtpLayers",
+                           "experts", "fields", "names", "tensors", "recomputed"});
   if (!known) return tl::unexpected(known.error());
   Family family;
   Result<std::string> name = cursor.String("name");
@@ -269,6 +362,12 @@ Result<Family> ReadFamily(const JsonCursor& cursor) {
     if (!expression) return tl::unexpected(expression.error());
     *target = *std::move(expression);
   }
+  if (const Result<void> read = ReadMultimodal(cursor, family); !read) {
+    return tl::unexpected(read.error());
+  }
+  Result<FrameworkNames> names = ReadNames(cursor);
+  if (!names) return tl::unexpected(names.error());
+  family.names = *std::move(names);
   if (const Result<void> read = ReadRequired(cursor, family); !read) {
     return tl::unexpected(read.error());
   }

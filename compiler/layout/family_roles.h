@@ -14,15 +14,27 @@ enum class Role : std::uint8_t {
   kEmbedding,
   kLmHead,
   kFinalNorm,
-  // Of a layer. Norms are called by the place they act at.
+  // Of a layer. Norms are called by the place they act at; kBlockInputNorm is the one norm of a
+  // layer
+  // that is a mixer or a perceptron, not both.
+  kBlockInputNorm,
   kAttentionInputNorm,
+  kAttentionOutputNorm,
   kMlpInputNorm,
+  kMlpOutputNorm,
+  // kAttentionGatedQuery: per query head its rows, then as many rows of the output's gate. The
+  // rotary
+  // ones: a head's rows come in pairs that rotate together, where others have two halves.
   kAttentionQuery,
+  kAttentionGatedQuery,
+  kAttentionRotaryQuery,
+  kAttentionRotaryKey,
   kAttentionKey,
   kAttentionValue,
   kAttentionOutput,
   kAttentionQueryNorm,
   kAttentionKeyNorm,
+  kAttentionSinks,  // one element per query head
   // Multi-head latent attention; kMlaQuery where the query has no low-rank form.
   kMlaQuery,
   kMlaQueryDown,
@@ -32,6 +44,28 @@ enum class Role : std::uint8_t {
   kMlaKeyValueNorm,
   kMlaKeyValueUp,
   kMlaOutput,
+  // Mamba2: rows of the input projection are z | x | B | C | dt, those of the convolution x | B |
+  // C.
+  kMambaInput,
+  kMambaConvolution,
+  kMambaALog,
+  kMambaD,
+  kMambaTimeBias,
+  kMambaNorm,
+  kMambaOutput,
+  // Gated delta nets. The joined input projections: per key head q | k | v | z, and b | a.
+  // kDeltaQkv has all of q, then k, then v, as the convolution has.
+  kDeltaQkvz,
+  kDeltaBa,
+  kDeltaQkv,
+  kDeltaZ,
+  kDeltaB,
+  kDeltaA,
+  kDeltaConvolution,
+  kDeltaALog,
+  kDeltaTimeBias,
+  kDeltaNorm,
+  kDeltaOutput,
   kMlpGate,
   kMlpUp,
   kMlpDown,
@@ -40,6 +74,18 @@ enum class Role : std::uint8_t {
   kExpertGate,
   kExpertUp,
   kExpertDown,
+  // All experts of a layer in one tensor, of which dim 0 counts them: gate and up [E, 2F, H], gate
+  // rows first; down [E, H, F]. By input: [E, H, 2F], gate columns first, and [E, F, H].
+  // Interleaved:
+  // gate and up columns alternate.
+  kExpertsGateUp,
+  kExpertsDown,
+  kExpertsGateUpByInput,
+  kExpertsGateUpInterleaved,
+  kExpertsDownByInput,
+  // Projections into and out of the width at which the experts work.
+  kLatentDown,
+  kLatentUp,
   kSharedExpertGate,
   kSharedExpertUp,
   kSharedExpertDown,
@@ -52,7 +98,7 @@ enum class Role : std::uint8_t {
   kMtpEmbedding,
   kMtpLmHead,
 };
-inline constexpr std::size_t kRoleCount = 37;
+inline constexpr std::size_t kRoleCount = 69;
 
 // As in a family file: "attention.q", "expert.gate", ...
 std::string_view Name(Role role);
@@ -62,6 +108,9 @@ const std::array<std::string_view, kRoleCount>& RoleNames();
 
 inline bool IsExpertRole(Role role) {
   return role >= Role::kExpertGate && role <= Role::kExpertDown;
+}
+inline bool IsExpertStackRole(Role role) {
+  return role >= Role::kExpertsGateUp && role <= Role::kExpertsDownByInput;
 }
 inline bool IsMtpRole(Role role) { return role >= Role::kMtpEmbeddingNorm; }
 inline bool IsModelRole(Role role) { return role <= Role::kFinalNorm; }

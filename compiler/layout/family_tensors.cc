@@ -44,10 +44,29 @@ Result<FamilyTensors> FamilyTensors::Classify(const Model& model) {
   return tensors;
 }
 
+// Prediction layers that are numbered apart stand behind all others until the main ones are
+// counted.
+constexpr std::int64_t kFirstApart = std::int64_t{1} << 32;
+
+std::int64_t FamilyTensors::LayerOf(const NameMatch& match) const {
+  if (!family_->tensors[static_cast<std::size_t>(match.pattern)].mtp) return match.layer;
+  return (numbered_ ? layer_count_ : kFirstApart) + std::max<std::int64_t>(match.layer, 0);
+}
+
+void FamilyTensors::NumberMtpLayers() {
+  numbered_ = true;
+  for (auto apart = layers_.lower_bound(kFirstApart); apart != layers_.end();) {
+    auto node = layers_.extract(apart++);
+    node.key() += layer_count_ - kFirstApart;
+    node.mapped().index = node.key();
+    layers_.insert(std::move(node));
+  }
+}
+
 RoleTensors& FamilyTensors::RoleOf(const NameMatch& match) {
   const Role role = family_->tensors[static_cast<std::size_t>(match.pattern)].role;
   if (IsModelRole(role)) return roles_[static_cast<std::size_t>(role)];
-  FamilyLayer& layer = layers_[match.layer];
+  FamilyLayer& layer = layers_[LayerOf(match)];
   if (!IsExpertRole(role)) return layer.roles[static_cast<std::size_t>(role)];
   const auto first = static_cast<std::size_t>(Role::kExpertGate);
   return layer.experts[match.expert].roles[static_cast<std::size_t>(role) - first];
@@ -65,12 +84,21 @@ Result<void> FamilyTensors::Place() {
     }
     matches_.push_back(*match);
     const TensorPattern& pattern = family_->tensors[static_cast<std::size_t>(match->pattern)];
-    RoleOf(*match)[match->scale ? Kind::kScale : pattern.kind] = static_cast<TensorIndex>(t);
+    TensorIndex& held = RoleOf(*match)[match->scale ? Kind::kScale : pattern.kind];
+    if (held != kNoTensor) {
+      return InputError(
+          "model",
+          name + " and " + tensor(held).name + " are one tensor of family " + family_->name,
+          "leave one out");
+    }
+    held = static_cast<TensorIndex>(t);
+    multimodal_ = multimodal_ || match->multimodal;
     if (IsModelRole(pattern.role)) continue;
-    FamilyLayer& layer = layers_[match->layer];
-    layer.index = match->layer;
-    layer.mtp = layer.mtp || IsMtpRole(pattern.role);
-    has_experts_ = has_experts_ || IsExpertRole(pattern.role);
+    const std::int64_t index = LayerOf(*match);
+    FamilyLayer& layer = layers_[index];
+    layer.index = index;
+    layer.mtp = layer.mtp || pattern.mtp || IsMtpRole(pattern.role);
+    has_experts_ = has_experts_ || IsExpertRole(pattern.role) || IsExpertStackRole(pattern.role);
   }
   return {};
 }
@@ -98,6 +126,13 @@ Result<void> FamilyTensors::Count() {
   const Result<std::int64_t> layers = scope_->Count(family_->layers, "layers");
   if (!layers) return tl::unexpected(layers.error());
   layer_count_ = *layers;
+  for (const auto& [index, layer] : layers_) {
+    if (!layer.mtp && family_->NumbersMtpApart() && index >= layer_count_) {
+      return InputError("model", "layer " + std::to_string(index) + " is listed, but config says " +
+                                     std::to_string(layer_count_) + " layers");
+    }
+  }
+  NumberMtpLayers();
   for (auto& [index, layer] : layers_) {
     // A listed layer behind the main ones is one of multi-token prediction, whichever of its
     // tensors are listed.
@@ -184,9 +219,10 @@ Result<void> FamilyTensors::CheckShapes() {
     }
     const TensorPattern& pattern = family_->tensors[static_cast<std::size_t>(match.pattern)];
     auto& [layer, dims] = expected[static_cast<std::size_t>(match.pattern)];
-    if (layer != match.layer) {
-      layer = match.layer;
-      scope_->SetLayer(match.layer);
+    const std::int64_t index = LayerOf(match);
+    if (layer != index) {
+      layer = index;
+      scope_->SetLayer(index);
       dims.clear();
       for (const Expression& expression : pattern.shape) {
         const Result<std::int64_t> dim = expression.EvaluateInteger(*scope_);
@@ -208,6 +244,30 @@ Result<void> FamilyTensors::CheckShapes() {
                                    family_->name + " has [" + wanted + "]");
   }
   return {};
+}
+
+std::string FamilyTensors::PlainName(TensorIndex index) const {
+  const NameMatch& match = matches_[static_cast<std::size_t>(index)];
+  const TensorPattern& pattern = family_->tensors[static_cast<std::size_t>(match.pattern)];
+  NameReplacements numbers{{"{layer}", std::to_string(match.layer)},
+                           {"{expert}", std::to_string(match.expert)}};
+  return Replaced(pattern.name, numbers) + (match.scale ? std::string(kScaleSuffix) : "");
+}
+
+const NameReplacements* FamilyTensors::NamesOf(std::string_view framework) const {
+  const FrameworkNames& names = multimodal_ ? family_->multimodal.names : family_->names;
+  const auto found = names.find(framework);
+  return found == names.end() ? nullptr : &found->second;
+}
+
+std::string FamilyTensors::NameIn(std::string_view framework, std::string plain_name) const {
+  const NameReplacements* names = NamesOf(framework);
+  return names == nullptr ? plain_name : Replaced(std::move(plain_name), *names);
+}
+
+std::string FamilyTensors::NameIn(std::string_view framework, TensorIndex index) const {
+  const NameReplacements* names = NamesOf(framework);
+  return names == nullptr ? tensor(index).name : Replaced(PlainName(index), *names);
 }
 
 Result<std::int64_t> FamilyTensors::FieldOr(std::string_view name, std::int64_t otherwise) const {

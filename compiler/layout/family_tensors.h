@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -77,6 +78,15 @@ class FamilyTensors {
   bool has_experts() const { return has_experts_; }
   const ScaleBlock& scale_block() const { return scale_block_; }
 
+  // What a framework that keeps the names of tensors calls this one (Family::names). Plain names
+  // are those of the family's patterns, whichever form the model has.
+  std::string NameIn(std::string_view framework, TensorIndex tensor) const;
+  // The same of a name that need not be a tensor's.
+  std::string NameIn(std::string_view framework, std::string plain_name) const;
+  std::string PlainName(TensorIndex tensor) const;
+  // Whether it is the model inside a larger one.
+  bool multimodal() const { return multimodal_; }
+
   // A field of the config, an integer.
   Result<std::int64_t> Field(std::string_view name) const { return scope_->Integer(name); }
   // The value `otherwise` where the family does not know the field.
@@ -86,7 +96,10 @@ class FamilyTensors {
   FamilyTensors(const Model& model, std::shared_ptr<const Family> family)
       : model_(&model), family_(std::move(family)) {}
   RoleTensors& RoleOf(const NameMatch& match);
+  std::int64_t LayerOf(const NameMatch& match) const;
+  const NameReplacements* NamesOf(std::string_view framework) const;
   Result<void> Place();
+  void NumberMtpLayers();
   Result<void> Count();
   Result<void> ReadScaleBlock();
   Result<void> CheckShapes();
@@ -103,6 +116,8 @@ class FamilyTensors {
   std::int64_t expert_count_ = 0;
   bool tied_ = false;
   bool has_experts_ = false;
+  bool multimodal_ = false;
+  bool numbered_ = false;  // prediction layers that are numbered apart stand at their final indices
   ScaleBlock scale_block_;
   // Behind pointers, so that the scope's reference to the shapes survives a move.
   std::unique_ptr<RoleShapes> shapes_ = std::make_unique<RoleShapes>();

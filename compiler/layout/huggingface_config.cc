@@ -66,6 +66,10 @@ bool Excluded(const Quantization& quantization, std::string_view name) {
 Result<DType> ReadDType(const JsonCursor& config) {
   std::optional<JsonCursor> field = config.FindUnlessNull("dtype");
   if (!field) field = config.FindUnlessNull("torch_dtype");
+  if (const auto text = config.FindUnlessNull("text_config"); !field && text) {
+    field = text->FindUnlessNull("dtype");
+    if (!field) field = text->FindUnlessNull("torch_dtype");
+  }
   if (!field) {
     return config.Fail("neither dtype nor torch_dtype says what the weights are",
                        "give torch_dtype, as in \"bfloat16\"");
@@ -90,9 +94,10 @@ std::string Replace(std::string text, std::string_view from, std::int64_t number
 // The tensors of a config, pattern by pattern.
 class TensorLister {
  public:
-  TensorLister(const Family& family, const JsonCursor& config, Quantization quantization,
-               DType dtype)
+  TensorLister(const Family& family, bool multimodal, const JsonCursor& config,
+               Quantization quantization, DType dtype)
       : family_(family),
+        multimodal_(multimodal),
         scope_(family, &config.value(), nullptr, config.document().name),
         quantization_(std::move(quantization)),
         dtype_(dtype) {}
@@ -106,10 +111,17 @@ class TensorLister {
     if (!experts) return tl::unexpected(experts.error());
     experts_ = *experts;
     for (const TensorPattern& pattern : family_.tensors) {
-      const std::int64_t count = IsModelRole(pattern.role) ? 1 : *layers + *mtp;
+      const std::string name =
+          multimodal_ ? Replaced(pattern.name, family_.multimodal.prefix) : pattern.name;
+      // Prediction layers count from 0 in names of their own, else on from the main ones.
+      const std::int64_t shift = pattern.mtp ? *layers : 0;
+      const std::int64_t all = family_.NumbersMtpApart() ? *layers : *layers + *mtp;
+      std::int64_t count = pattern.mtp ? *mtp : all;
+      if (name.find("{layer}") == std::string::npos)
+        count = pattern.mtp ? std::min(count, kOne) : 1;
       for (std::int64_t layer = 0; layer < count; ++layer) {
-        scope_.SetLayer(layer);
-        const Result<void> added = AddLayer(pattern, Replace(pattern.name, "{layer}", layer));
+        scope_.SetLayer(layer + shift);
+        const Result<void> added = AddLayer(pattern, Replace(name, "{layer}", layer));
         if (!added) return tl::unexpected(added.error());
       }
     }
@@ -154,13 +166,27 @@ class TensorLister {
     return {};
   }
 
+  static constexpr std::int64_t kOne = 1;
+
   const Family& family_;
+  bool multimodal_ = false;
   FieldScope scope_;
   Quantization quantization_;
   DType dtype_;
   std::int64_t experts_ = 0;
   std::vector<Tensor> tensors_;
 };
+
+}  // namespace
+
+namespace {
+
+bool IsMultimodal(const Family& family, const JsonCursor& config) {
+  const std::optional<JsonCursor> type = config.Find("model_type");
+  const std::string* name = type ? type->value().AsString() : nullptr;
+  const std::vector<std::string>& types = family.multimodal.model_types;
+  return name != nullptr && std::find(types.begin(), types.end(), *name) != types.end();
+}
 
 }  // namespace
 
@@ -181,7 +207,8 @@ Result<Model> ModelFromConfig(const JsonCursor& config, const Family& family) {
   const Result<DType> dtype = ReadDType(config);
   if (!dtype) return tl::unexpected(dtype.error());
   Result<std::vector<Tensor>> tensors =
-      TensorLister(family, config, *std::move(quantization), *dtype).List();
+      TensorLister(family, IsMultimodal(family, config), config, *std::move(quantization), *dtype)
+          .List();
   if (!tensors) return tl::unexpected(tensors.error());
   Model model;
   model.tensors = *std::move(tensors);

@@ -45,20 +45,24 @@ Result<void> AddEnds(const FamilyTensors& model, const MegatronDegrees& degrees,
   const bool last = at.pipeline == degrees.pipeline - 1;
   const RoleTensors& embedding = model[Role::kEmbedding];
   if (embedding.held() && (first || (holds_mtp && at.pipeline == stages.mtp))) {
-    const Result<void> added = AddVocabularyRows(model, degrees, at.tensor, embedding,
-                                                 "embedding.word_embeddings", builder);
+    const Result<void> added =
+        AddVocabularyRows(model, degrees, at.tensor, embedding,
+                          model.NameIn("megatron", "embedding.word_embeddings"), builder);
     if (!added) return added;
   }
   if (!last) return {};
   if (const RoleTensors& norm = model[Role::kFinalNorm]; norm.held()) {
     const LinearCut whole{.rows = {AllRows(model, norm)}};
+    const bool hybrid = model.family().HasRole(Role::kBlockInputNorm);
+    const std::string name = hybrid ? "decoder.final_norm" : "decoder.final_layernorm";
     const Result<void> added =
-        LinearBuilder(model, builder).Add(MegatronNames("decoder.final_layernorm"), whole);
+        LinearBuilder(model, builder).Add(MegatronNames(model.NameIn("megatron", name)), whole);
     if (!added) return added;
   }
   const RoleTensors& head = model.tied() ? embedding : model[Role::kLmHead];
   if (!head.held() || (model.tied() && first)) return {};
-  return AddVocabularyRows(model, degrees, at.tensor, head, "output_layer", builder);
+  return AddVocabularyRows(model, degrees, at.tensor, head,
+                           model.NameIn("megatron", "output_layer"), builder);
 }
 
 Result<RankLayout> BuildRank(const FamilyTensors& model, const MegatronDegrees& degrees,

@@ -5,13 +5,16 @@ reshard_test(frameworks_test
     family_attention_test.cc
     family_catalog_test.cc
     family_coverage_test.cc
+    family_expert_stack_test.cc
     family_expression_test.cc
     family_fields_test.cc
+    family_golden_test.cc
     family_linear_test.cc
     family_name_matcher_test.cc
     family_reader_test.cc
     family_recomputed_test.cc
     family_roles_test.cc
+    family_segments_test.cc
     family_tensors_test.cc
     family_test_model.cc
     fsdp_degrees_test.cc
@@ -23,6 +26,7 @@ reshard_test(frameworks_test
     layout_description_test.cc
     layout_meshes_test.cc
     megatron_degrees_test.cc
+    megatron_families_test.cc
     megatron_layer_test.cc
     megatron_layout_test.cc
     megatron_stages_test.cc

@@ -40,6 +40,27 @@ TEST(Attention, GroupsAreQueryHeadsThenKeyThenValue) {
               ElementsAre("q 0:30", "k 0:10", "v 0:10", "q 30:60", "k 10:20", "v 10:20"));
 }
 
+// Per query head 10 rows of q, then 10 of its gate: a group of 2 heads is q q | gate gate | k | v.
+TEST(Attention, GatesStandBehindTheQueriesOfAGroup) {
+  EXPECT_THAT(Text(RowsByGroup({.query = 4, .key_value = 2, .dim = 10, .gated = true}, Parts())),
+              ElementsAre("q 0:10", "q 20:30", "q 10:20", "q 30:40", "k 0:10", "v 0:10", "q 40:50",
+                          "q 60:70", "q 50:60", "q 70:80", "k 10:20", "v 10:20"));
+}
+
+TEST(Attention, RanksHoldTheirHeadsWithTheGates) {
+  const auto rows =
+      RowsByRank({.query = 4, .key_value = 2, .dim = 10, .gated = true}, Parts(), 4, 3, "qkv");
+  ASSERT_TRUE(rows);
+  EXPECT_THAT(Text(*rows), ElementsAre("q 60:80", "k 10:20", "v 10:20"));
+}
+
+// Row 2j + b of a head of 6 becomes row 3b + j.
+TEST(Attention, RotaryPairsBecomeHalves) {
+  EXPECT_THAT(Text(RotaryHalves({Named(1), 6, 18}, 6)),
+              ElementsAre("k 6:7", "k 8:9", "k 10:11", "k 7:8", "k 9:10", "k 11:12", "k 12:13",
+                          "k 14:15", "k 16:17", "k 13:14", "k 15:16", "k 17:18"));
+}
+
 TEST(Attention, RanksHoldTheirHeads) {
   const auto rows = RowsByRank({8, 4, 10}, Parts(), 2, 1, "qkv");
   ASSERT_TRUE(rows);

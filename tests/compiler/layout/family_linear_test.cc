@@ -181,9 +181,39 @@ TEST(Linear, ShapesThatAreNoLinearsAreRefused) {
     return added ? std::string("none") : ToString(added.error());
   };
   EXPECT_EQ(error_of("[4, 2]", "[4]"), "none");
-  EXPECT_THAT(error_of("[4, 2, 3]", "[4]"), HasSubstr("h.0.w has 3 dims; expected a vector"));
+  EXPECT_EQ(error_of("[4, 2, 3]", "[4]"), "none");
   EXPECT_THAT(error_of("[4, 2]", "[3]"),
               HasSubstr("h.0.b does not have one element for each of 4 rows of h.0.w"));
+}
+
+// A convolution's weight: rows 3:5, then 0:1, of [6, 1, 4]; what is behind the rows stays together.
+TEST(Linear, DimsBehindTheRowsAreTakenWhole) {
+  const Result<Model> model = ModelOf(R"({"tensors": {
+      "h.0.w": {"shape": [6, 2, 4], "dtype": "F32"}, "h.0.b": {"shape": [6], "dtype": "F32"}},
+    "family": {"name": "mine", "layers": "1", "fields": {}, "tensors": [
+      {"name": "h.{layer}.w", "role": "mamba.conv", "shape": ["6", "2", "4"]},
+      {"name": "h.{layer}.b", "role": "mamba.conv", "kind": "bias", "shape": ["6"]}]}})");
+  ASSERT_TRUE(model) << ToString(model.error());
+  const Result<FamilyTensors> tensors = FamilyTensors::Classify(*model);
+  ASSERT_TRUE(tensors) << ToString(tensors.error());
+  const RoleTensors& convolution = tensors->layers().at(0)[Role::kMambaConvolution];
+  LinearCut cut{.rows = {{convolution, 3, 5}, {convolution, 0, 1}}};
+  RankLayoutBuilder builder(model->tensors);
+  LinearBuilder linear(*tensors, builder);
+  ASSERT_TRUE(linear.Add({.weight = "w", .bias = "b"}, cut));
+  cut.column_end = 1;
+  EXPECT_THAT(ToString(linear.Add({.weight = "v", .bias = "c"}, cut).error()),
+              HasSubstr("h.0.w has 3 dims; only a matrix has columns to cut"));
+  const RankLayout layout = *std::move(builder).Build();
+  EXPECT_THAT(ParameterText(*model, layout, "w"),
+              ElementsAre("F32 [3, 2, 4]", "[0, 0, 0] h.0.w [3:5, 0:2, 0:4]",
+                          "[2, 0, 0] h.0.w [0:1, 0:2, 0:4]"));
+  EXPECT_THAT(ParameterText(*model, layout, "b"),
+              ElementsAre("F32 [3]", "[0] h.0.b [3:5]", "[2] h.0.b [0:1]"));
+  // Element (a, b, c) of a region of w lies 8 a + 4 b + c behind its begin.
+  EXPECT_EQ(
+      std::vector<std::int64_t>(layout.regions[3].stride.begin(), layout.regions[3].stride.end()),
+      (std::vector<std::int64_t>{8, 4, 1}));
 }
 
 TEST_F(LinearTest, TensorsWithoutAParameterAreRefused) {

@@ -33,19 +33,28 @@ const std::string kNorm =
 
 TEST(ReadFamily, ReadsEveryField) {
   const Result<Family> family = Read(
-      R"json({"name": "mine", "modelTypes": ["a", "b"], "requires": ["router", ["mla.q", "mla.q_a"]],
+      R"json({"name": "mine", "modelTypes": ["a", "b"], 
+          "requires": ["router", ["mla.q", "mla.q_a/bias"]],
+          "multimodal": {"modelTypes": ["big"], "prefix": [["", "text."]],
+                         "names": {"vllm": [["h.", "text.h."]]}},
+          "names": {"sglang": [["h.", "x."], ["up", "down"]]},
           "layers": "count", "mtpLayers": "1", "experts": "number",
           "fields": {"count": {"infer": "layers()", "default": "4"}, "number": {}},
           "tensors": [{"name": "h.{layer}.e.{expert}.up", "role": "expert.up", "shape": ["8", "2"],
                        "when": "layer > 0", "quantized": true},
                       {"name": "h.{layer}.up.bias", "role": "mlp.up", "kind": "bias",
-                       "shape": ["8"], "dtype": "F32"}],
+                       "shape": ["8"], "dtype": "F32", "mtp": true}],
           "recomputed": {"vllm": [{"name": "h.{layer}.w", "from": "mlp.up"}]}})json");
   ASSERT_TRUE(family) << ToString(family.error());
   EXPECT_EQ(family->name, "mine");
   EXPECT_EQ(family->model_types, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(family->required, (std::vector<std::vector<Role>>{
-                                  {Role::kRouter}, {Role::kMlaQuery, Role::kMlaQueryDown}}));
+  EXPECT_EQ(family->required,
+            (std::vector<std::vector<RequiredTensor>>{
+                {{Role::kRouter}}, {{Role::kMlaQuery}, {Role::kMlaQueryDown, Kind::kBias}}}));
+  EXPECT_EQ(family->multimodal.model_types, std::vector<std::string>{"big"});
+  EXPECT_EQ(family->multimodal.prefix, (NameReplacements{{"", "text."}}));
+  EXPECT_EQ(family->multimodal.names.at("vllm"), (NameReplacements{{"h.", "text.h."}}));
+  EXPECT_EQ(family->names.at("sglang"), (NameReplacements{{"h.", "x."}, {"up", "down"}}));
   EXPECT_EQ(family->layers->text(), "count");
   EXPECT_EQ(family->mtp_layers->text(), "1");
   EXPECT_EQ(family->experts->text(), "number");
@@ -60,10 +69,34 @@ TEST(ReadFamily, ReadsEveryField) {
   EXPECT_EQ(family->tensors[0].kind, Kind::kWeight);
   EXPECT_EQ(family->tensors[1].kind, Kind::kBias);
   EXPECT_EQ(family->tensors[1].dtype, DType::kF32);
+  EXPECT_FALSE(family->tensors[0].mtp);
+  EXPECT_TRUE(family->tensors[1].mtp);
+  EXPECT_TRUE(family->NumbersMtpApart());
+  EXPECT_TRUE(family->HasRole(Role::kMlpUp));
+  EXPECT_FALSE(family->HasRole(Role::kMlpDown));
   ASSERT_EQ(family->recomputed.size(), 1U);
   EXPECT_EQ(family->recomputed[0].framework, "vllm");
   EXPECT_EQ(family->recomputed[0].name, "h.{layer}.w");
   EXPECT_EQ(family->recomputed[0].from, Role::kMlpUp);
+}
+
+// Each replacement looks for the first occurrence in what the one before left.
+TEST(ReadFamily, ReplacementsAreMadeInOrder) {
+  EXPECT_EQ(Replaced("a.b.a.c", {{"a.", "x."}, {"x.b", "y"}}), "y.a.c");
+  EXPECT_EQ(Replaced("a.b", {{"c", "d"}}), "a.b");
+  EXPECT_EQ(Replaced("a.b", {{"", "p."}}), "p.a.b");
+}
+
+TEST(ReadFamily, MalformedNamesAreRefused) {
+  EXPECT_THAT(ErrorOf(With(kNorm, R"(, "names": {"vllm": [["a"]]})")),
+              HasSubstr("expected what to replace, and by what"));
+  EXPECT_THAT(ErrorOf(With(kNorm, R"(, "multimodal": {"modelTypes": ["big"]})")),
+              HasSubstr("prefix"));
+  EXPECT_THAT(
+      ErrorOf(With(R"({"name": "m.{layer}.up", "role": "mlp.up", "shape": [], "mtp": true})")),
+      HasSubstr("'mtpLayers' is missing"));
+  EXPECT_THAT(ErrorOf(With(R"({"name": "h.{layer}.e", "role": "experts.down", "shape": []})")),
+              HasSubstr("'experts' is missing"));
 }
 
 TEST(ReadFamily, MisspeltWordsAreRefusedWithTheNearest) {

@@ -25,6 +25,7 @@ TEST(Role, SectionsEndWhereTheNamesSay) {
   for (const std::string_view name : RoleNames()) {
     const Role role = *RoleFromName(name);
     EXPECT_EQ(IsExpertRole(role), name.starts_with("expert.")) << name;
+    EXPECT_EQ(IsExpertStackRole(role), name.starts_with("experts.")) << name;
     EXPECT_EQ(IsMtpRole(role), name.starts_with("mtp.")) << name;
     EXPECT_EQ(IsModelRole(role), name == "embedding" || name == "lm_head" || name == "norm.final")
         << name;

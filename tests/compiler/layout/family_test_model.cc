@@ -95,6 +95,39 @@ std::vector<std::string> ParameterText(const Model& model, const RankLayout& lay
   return lines;
 }
 
+std::vector<std::int64_t> ElementsOf(const Model& model, const RankLayout& layout,
+                                     const std::string& parameter) {
+  const auto found = std::find_if(layout.parameters.begin(), layout.parameters.end(),
+                                  [&](const Parameter& held) { return held.name == parameter; });
+  if (found == layout.parameters.end()) {
+    ADD_FAILURE() << "no parameter " << parameter;
+    return {};
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t size : found->shape) count *= size;
+  std::vector<std::int64_t> elements(static_cast<std::size_t>(count), -1);
+  for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
+    const Region region = layout.regions[r];
+    if (region.parameter != found - layout.parameters.begin()) continue;
+    const Tensor& tensor = model.tensors[static_cast<std::size_t>(region.tensor)];
+    std::vector<std::int64_t> at(tensor.shape.size(), 0);
+    while (true) {
+      std::int64_t in_tensor = 0;
+      std::int64_t in_parameter = region.offset;
+      for (std::size_t dim = 0; dim < at.size(); ++dim) {
+        in_tensor = in_tensor * tensor.shape[dim] + region.begin[dim] + at[dim];
+        in_parameter += at[dim] * region.stride[dim];
+      }
+      EXPECT_EQ(elements.at(static_cast<std::size_t>(in_parameter)), -1) << "declared twice";
+      elements.at(static_cast<std::size_t>(in_parameter)) = in_tensor;
+      std::size_t dim = at.size();
+      while (dim > 0 && ++at[dim - 1] == region.extent[dim - 1]) at[--dim] = 0;
+      if (dim == 0) break;
+    }
+  }
+  return elements;
+}
+
 std::vector<std::string> ParameterNames(const RankLayout& layout) {
   std::vector<std::string> names;
   for (const Parameter& parameter : layout.parameters) names.push_back(parameter.name);

@@ -36,6 +36,10 @@ std::int64_t RegionBytes(const Model& model, const RankLayout& layout);
 std::vector<std::string> ParameterText(const Model& model, const RankLayout& layout,
                                        const std::string& parameter,
                                        std::string_view dropped_prefix = "");
+// The elements of a parameter in order, each as the row-major element of the one tensor that fills
+// it, -1 for padding. Painted region by region, without the algebra that built the layout.
+std::vector<std::int64_t> ElementsOf(const Model& model, const RankLayout& layout,
+                                     const std::string& parameter);
 // The names of all parameters, sorted.
 std::vector<std::string> ParameterNames(const RankLayout& layout);
 
