@@ -44,6 +44,14 @@ class Readme(unittest.TestCase):
     def assert_fields(self, command, printed):
         self.assertEqual(sorted(printed), sorted(self.listed_fields(command)), command)
 
+    def test_a_family_of_ones_own_needs_no_compiling(self):
+        compiled = self.run_json("reshard-compile", "my-family-job.json", "-o", "mine.reshard")
+        # Embedding, a norm and a pair of 4 * width by width in each of 4 layers, a norm.
+        words, width = 1024, 512
+        elements = words * width + 4 * (width + 2 * 4 * width * width) + width
+        self.assertEqual(compiled["tensors"], 1 + 4 * 3 + 1)
+        self.assertEqual(compiled["logicalBytes"], 2 * elements)
+
     def test_example_compiles_and_fields_are_those_listed(self):
         compiled = self.run_json("reshard-compile", "job.json", "-o", "plan.reshard")
         self.assert_fields("compile", compiled)

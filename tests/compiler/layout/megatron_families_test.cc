@@ -83,7 +83,7 @@ TEST(MegatronFamilies, EveryParameterOfADeltaNetLayer) {
   const Rank rank(kNext, R"({"tensor": 2})", 2, 1);
   std::vector<std::string> names = rank.names();
   std::erase_if(names, [](const std::string& name) {
-    return !name.starts_with("decoder.layers.0.") || name.find("experts.linear") != name.npos;
+    return !name.starts_with("decoder.layers.0.") || name.find("mlp.experts.") != name.npos;
   });
   // All but out_norm, which is the checkpoint's minus 1.
   EXPECT_THAT(names, ElementsAre("decoder.layers.0.mlp.router.weight",
@@ -165,7 +165,7 @@ TEST(MegatronFamilies, EveryParameterOfAHybridModel) {
               ElementsAre("BF16 [16]", "[0] conv1d.bias [6:12]", "[6] conv1d.bias [17:22]",
                           "[11] conv1d.bias [27:32]"));
   EXPECT_THAT(rank.Text("decoder.layers.0.mixer.norm.weight", prefix),
-              ElementsAre("BF16 [12]", "[0] norm.weight [6:12]"));
+              ElementsAre("BF16 [6]", "[0] norm.weight [6:12]"));
   // Not gated: one matrix, cut by rows. The experts work at the latent width.
   EXPECT_THAT(rank.Text("decoder.layers.1.mlp.linear_fc1.weight", "backbone.layers.1.mixer."),
               ElementsAre("BF16 [3, 8]", "[0, 0] up_proj.weight [3:6, 0:8]"));
