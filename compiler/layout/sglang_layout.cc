@@ -54,20 +54,21 @@ Result<void> AddEnds(const Build& build, const SglangCoordinates& at, RankLayout
   if (embedding.held() && at.pipeline == 0) {
     const Result<void> added =
         AddVocabulary(model, degrees.replicated_embedding ? EngineShare{} : attention, embedding,
-                      model.tensor(embedding[Kind::kWeight]).name, builder);
+                      model.NameIn("sglang", embedding[Kind::kWeight]), builder);
     if (!added) return added;
   }
   if (!last) return {};
   if (const RoleTensors& norm = model[Role::kFinalNorm]; norm.held()) {
     const Result<void> added = LinearBuilder(model, builder)
-                                   .Add(VllmNames(model.tensor(norm[Kind::kWeight]).name),
+                                   .Add(VllmNames(model.NameIn("sglang", norm[Kind::kWeight])),
                                         {.rows = {AllRows(model, norm)}});
     if (!added) return added;
   }
   const RoleTensors& head = model.tied() ? embedding : model[Role::kLmHead];
   if (!head.held() || (model.tied() && at.pipeline == 0)) return {};
   return AddVocabulary(model, degrees.lm_head_over_attention ? attention : tensor, head,
-                       model.tied() ? "lm_head.weight" : model.tensor(head[Kind::kWeight]).name,
+                       model.tied() ? model.NameIn("sglang", std::string("lm_head.weight"))
+                                    : model.NameIn("sglang", head[Kind::kWeight]),
                        builder);
 }
 
@@ -129,6 +130,7 @@ EngineRank RankOf(const SglangDegrees& degrees, const SglangCoordinates& at,
       degrees.shared_experts == SglangSharedExperts::kReplicated ? EngineShare{} : tensor;
   rank.expert = {degrees.expert_tensor, at.expert_tensor};
   rank.experts = experts;
+  rank.framework = "sglang";
   rank.latent_down = "fused_qkv_a_proj_with_mqa.weight";
   rank.expert_stack = "";
   rank.up_first = degrees.up_first;

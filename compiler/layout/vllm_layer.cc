@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/layout/block.h"
 #include "compiler/layout/family_attention.h"
+#include "compiler/layout/family_expert_stack.h"
+#include "compiler/layout/family_segments.h"
 
 namespace reshard {
 namespace {
@@ -26,21 +29,26 @@ class LayerBuilder {
  public:
   LayerBuilder(const FamilyTensors& model, const EngineRank& rank, const FamilyLayer& layer,
                RankLayoutBuilder& builder)
-      : model_(model), rank_(rank), layer_(layer), linear_(model, builder) {}
+      : model_(model), rank_(rank), layer_(layer), builder_(builder), linear_(model, builder) {}
 
   Result<void> Add() {
     for (const Role role :
-         {Role::kAttentionInputNorm, Role::kMlpInputNorm, Role::kAttentionQueryNorm,
-          Role::kAttentionKeyNorm, Role::kMlaQueryNorm, Role::kMlaKeyValueNorm, Role::kRouter,
-          Role::kRouterExpertBias, Role::kSharedExpertRouter}) {
+         {Role::kBlockInputNorm, Role::kAttentionInputNorm, Role::kAttentionOutputNorm,
+          Role::kMlpInputNorm, Role::kMlpOutputNorm, Role::kAttentionQueryNorm,
+          Role::kAttentionKeyNorm, Role::kMlaQueryNorm, Role::kMlaKeyValueNorm, Role::kDeltaNorm,
+          Role::kRouter, Role::kRouterExpertBias, Role::kLatentDown, Role::kLatentUp,
+          Role::kSharedExpertRouter}) {
       if (const Result<void> added = AddWhole(role); !added) return added;
     }
     if (const Result<void> added = AddGroupedQuery(); !added) return added;
     if (const Result<void> added = AddLatent(); !added) return added;
+    if (const Result<void> added = AddMamba(); !added) return added;
+    if (const Result<void> added = AddDelta(); !added) return added;
     const auto mlp = AddGateUp({Role::kMlpGate, Role::kMlpUp}, rank_.mlp);
     if (!mlp) return mlp;
     if (const auto added = AddRowParallel(Role::kMlpDown, rank_.mlp); !added) return added;
     if (const Result<void> added = AddSharedExpert(); !added) return added;
+    if (const Result<void> added = AddExpertStack(); !added) return added;
     return AddExperts();
   }
 
@@ -51,10 +59,15 @@ class LayerBuilder {
     return model_.tensor(tensors[Kind::kWeight]).name;
   }
 
+  // The framework's name of what bears a tensor's own name.
+  std::string ParameterOf(const RoleTensors& tensors) const {
+    return model_.NameIn(rank_.framework, tensors[Kind::kWeight]);
+  }
+
   Result<void> AddWhole(Role role) {
     const RoleTensors& tensors = layer_[role];
     if (!tensors.held()) return {};
-    return linear_.Add(VllmNames(NameOf(tensors)), {.rows = {AllRows(model_, tensors)}});
+    return linear_.Add(VllmNames(ParameterOf(tensors)), {.rows = {AllRows(model_, tensors)}});
   }
 
   Result<LinearCut> Columns(std::span<const RoleTensors> parts, const Over& over) const {
@@ -85,7 +98,7 @@ class LayerBuilder {
     if (parts.empty()) return {};
     const Result<LinearCut> cut = Columns(parts, over);
     if (!cut) return tl::unexpected(cut.error());
-    const std::string& first = NameOf(parts.front());
+    const std::string first = ParameterOf(parts.front());
     constexpr int kModuleAndParameter = 2;
     return linear_.Add(
         VllmNames(parts.size() == 1 ? first : Before(first, kModuleAndParameter) + fused), *cut);
@@ -95,7 +108,7 @@ class LayerBuilder {
     if (!layer_[role].held()) return {};
     const Result<LinearCut> cut = Rows(layer_[role], over);
     if (!cut) return tl::unexpected(cut.error());
-    return linear_.Add(VllmNames(NameOf(layer_[role])), *cut);
+    return linear_.Add(VllmNames(ParameterOf(layer_[role])), *cut);
   }
 
   Result<void> AddGateUp(const std::array<Role, 2>& roles, const Over& over) {
@@ -114,25 +127,103 @@ class LayerBuilder {
   }
 
   Result<void> AddGroupedQuery() {
-    static constexpr std::array kParts{Role::kAttentionQuery, Role::kAttentionKey,
-                                       Role::kAttentionValue};
-    const Result<std::vector<RoleTensors>> parts =
-        Together(model_, layer_, kParts, "qkv_proj.weight");
-    if (!parts) return tl::unexpected(parts.error());
-    if (!parts->empty()) {
-      const Result<AttentionHeads> heads = HeadsOf(model_);
-      if (!heads) return tl::unexpected(heads.error());
-      if (const Result<void> checked = CheckHeads(model_, *heads, *parts); !checked) return checked;
+    const Result<Attention> attention = AttentionOf(model_, layer_, "qkv_proj.weight");
+    if (!attention) return tl::unexpected(attention.error());
+    const std::vector<RoleTensors>& parts = attention->query_key_value;
+    if (!parts.empty()) {
       constexpr int kModuleAndParameter = 2;
       const std::string name =
-          Before(NameOf(parts->front()), kModuleAndParameter) + "qkv_proj.weight";
+          Before(ParameterOf(parts.front()), kModuleAndParameter) + "qkv_proj.weight";
       Result<std::vector<RowRange>> rows =
-          RowsByRank(*heads, *parts, rank_.attention.count, rank_.attention.index, name);
+          RowsByRank(attention->heads, parts, rank_.attention.count, rank_.attention.index, name);
       if (!rows) return tl::unexpected(rows.error());
+      if (attention->rotary_pairs) {
+        std::vector<RowRange> halves;
+        for (const std::size_t part : {0U, 1U}) {
+          const std::vector<RowRange> turned = RotaryHalves((*rows)[part], attention->heads.dim);
+          halves.insert(halves.end(), turned.begin(), turned.end());
+        }
+        halves.push_back(rows->back());
+        rows = std::move(halves);
+      }
       const Result<void> added = linear_.Add(VllmNames(name), {.rows = *std::move(rows)});
       if (!added) return added;
     }
+    if (const auto sinks = AddCut(Role::kAttentionSinks, rank_.attention); !sinks) return sinks;
     return AddRowParallel(Role::kAttentionOutput, rank_.attention);
+  }
+
+  // A tensor of its own name, each rank an equal share of its rows.
+  Result<void> AddCut(Role role, const Over& over) {
+    if (!layer_[role].held()) return {};
+    return AddColumnParallel(std::span(&layer_[role], 1), "", over);
+  }
+
+  // Each segment is cut alone; one group is held whole by every rank
+  // (layers/mamba/mamba_mixer2.py).
+  Result<void> AddMamba() {
+    const RoleTensors& input = layer_[Role::kMambaInput];
+    const RoleTensors& convolution = layer_[Role::kMambaConvolution];
+    if (input.held() || convolution.held()) {
+      Result<MambaSizes> sizes = MambaSizesOf(model_);
+      if (!sizes) return tl::unexpected(sizes.error());
+      sizes->replicates_one_group = true;
+      const SegmentShare share{rank_.attention.count, rank_.attention.index};
+      if (input.held()) {
+        const Result<void> added =
+            AddRows(ParameterOf(input), MambaInputRows(model_, *sizes, input, share));
+        if (!added) return added;
+      }
+      if (convolution.held()) {
+        const Result<void> added = AddRows(
+            ParameterOf(convolution), MambaConvolutionRows(model_, *sizes, convolution, share));
+        if (!added) return added;
+      }
+    }
+    for (const Role role : {Role::kMambaD, Role::kMambaTimeBias, Role::kMambaNorm}) {
+      if (const Result<void> added = AddCut(role, rank_.attention); !added) return added;
+    }
+    return AddRowParallel(Role::kMambaOutput, rank_.attention);
+  }
+
+  Result<void> AddRows(const std::string& parameter, Result<std::vector<RowRange>> rows) {
+    if (!rows) return tl::unexpected(rows.error());
+    return linear_.Add(VllmNames(parameter), {.rows = *std::move(rows)});
+  }
+
+  // Joined projections keep the checkpoint's order, key head by key head, and are cut between key
+  // heads; those apart are joined, each cut alone (layers/mamba/gdn/qwen_gdn_linear_attn.py).
+  Result<void> AddDelta() {
+    const RoleTensors& joined = layer_[Role::kDeltaQkvz];
+    const RoleTensors& apart = layer_[Role::kDeltaQkv];
+    const RoleTensors& convolution = layer_[Role::kDeltaConvolution];
+    if (joined.held() || apart.held() || convolution.held()) {
+      const Result<DeltaSizes> sizes = DeltaSizesOf(model_);
+      if (!sizes) return tl::unexpected(sizes.error());
+      const SegmentShare share{rank_.attention.count, rank_.attention.index};
+      const auto rows = DeltaInputRows(model_, *sizes, layer_, share);
+      if (!rows) return tl::unexpected(rows.error());
+      if (apart.held()) {
+        constexpr int kModuleAndParameter = 2;
+        const std::string module = Before(ParameterOf(apart), kModuleAndParameter);
+        const auto scalars = rows->end() - 2;  // q | k | v | z, then b | a
+        for (const auto& [name, part] :
+             {std::pair{"in_proj_qkvz.weight", std::vector<RowRange>(rows->begin(), scalars)},
+              std::pair{"in_proj_ba.weight", std::vector<RowRange>(scalars, rows->end())}}) {
+          if (const Result<void> added = AddRows(module + name, part); !added) return added;
+        }
+      }
+      if (convolution.held()) {
+        const Result<void> added = AddRows(
+            ParameterOf(convolution), DeltaConvolutionRows(model_, *sizes, convolution, share));
+        if (!added) return added;
+      }
+    }
+    for (const Role role :
+         {Role::kDeltaQkvz, Role::kDeltaBa, Role::kDeltaALog, Role::kDeltaTimeBias}) {
+      if (const Result<void> added = AddCut(role, rank_.attention); !added) return added;
+    }
+    return AddRowParallel(Role::kDeltaOutput, rank_.attention);
   }
 
   // Multi-head latent attention: both down projections joined and whole on every rank
@@ -188,6 +279,61 @@ class LayerBuilder {
                       text + "; vLLM would refine its scales to blocks of " +
                           std::to_string(finer) + ", which is not supported",
                       "use fewer ranks for an expert, or expertParallel");
+  }
+
+  // Experts that the checkpoint has in one tensor: gate rows then up rows, interleaved where the
+  // checkpoint has them so (models/gpt_oss.py), whichever way it lies.
+  Result<void> AddExpertStack() {
+    const Result<std::optional<ExpertStack>> found = ExpertStackOf(model_, layer_);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found || rank_.experts.empty()) return {};
+    const ExpertStack& stack = **found;
+    const Result<Share> width = EqualShare(stack.width, rank_.expert.count, rank_.expert.index,
+                                           NameOf(stack.gate_up) + ": width of an expert");
+    if (!width) return tl::unexpected(width.error());
+    const std::string module = Before(ParameterOf(stack.down), 1) + std::string(rank_.expert_stack);
+    if (rank_.up_first || (stack.interleaved && rank_.framework != "vllm")) {
+      return InputError("",
+                        NameOf(stack.gate_up) + ": in which order " + std::string(rank_.framework) +
+                            " keeps gate and up of these experts is not known here",
+                        "write the layout of these tensors as an explicit one, or ignore them");
+    }
+    for (const auto& [kind, suffix] :
+         {std::pair{Kind::kWeight, "_weight"}, std::pair{Kind::kBias, "_bias"}}) {
+      std::vector<Block> gate_up;
+      std::vector<Block> down;
+      for (const std::int64_t expert : rank_.experts) {
+        if (stack.gate_up[kind] != kNoTensor) {
+          gate_up.push_back(
+              ExpertGateUpBlock(model_, stack, kind, expert, *width, stack.interleaved));
+        }
+        if (stack.down[kind] != kNoTensor) {
+          down.push_back(ExpertDownBlock(model_, stack, kind, expert, *width));
+        }
+      }
+      if (const auto added = AddStacked(module + "w13" + suffix, stack.gate_up[kind], gate_up);
+          !added) {
+        return added;
+      }
+      if (kind == Kind::kBias && !down.empty() && rank_.expert.index > 0) {
+        // Added once: the others of the ranks that share an expert hold zeros.
+        return InputError("",
+                          model_.tensor(stack.down[kind]).name +
+                              ": ranks that share an expert hold zeros but the first, and zeros "
+                              "are not planned",
+                          "use expertParallel, or ignore the tensor");
+      }
+      if (const auto added = AddStacked(module + "w2" + suffix, stack.down[kind], down); !added) {
+        return added;
+      }
+    }
+    return {};
+  }
+
+  Result<void> AddStacked(const std::string& parameter, TensorIndex tensor,
+                          std::span<const Block> experts) {
+    if (experts.empty()) return {};
+    return builder_.AddParameter(parameter, model_.tensor(tensor).dtype, Block::Stack(experts));
   }
 
   // The stacks being built: one cut for each slot.
@@ -255,7 +401,7 @@ class LayerBuilder {
     // "model.layers.3.mlp.experts.17.down_proj.weight" without its last three pieces.
     constexpr int kExpertModuleAndParameter = 3;
     const std::string stack =
-        Before(NameOf(stacks.down.front().rows.front().tensors), kExpertModuleAndParameter) +
+        Before(ParameterOf(stacks.down.front().rows.front().tensors), kExpertModuleAndParameter) +
         std::string(rank_.expert_stack);
     if (rank_.shared_in_stack) {
       if (const Result<void> added = AddSharedSlot(stacks); !added) return added;
@@ -272,6 +418,7 @@ class LayerBuilder {
   const FamilyTensors& model_;
   const EngineRank& rank_;
   const FamilyLayer& layer_;
+  RankLayoutBuilder& builder_;
   LinearBuilder linear_;
 };
 

@@ -30,6 +30,8 @@ struct EngineRank {
   EngineShare shared_expert;
   EngineShare expert;                     // of each of `experts`
   std::span<const std::int64_t> experts;  // the rank's slots, as logical experts
+  // Whose names parameters have (FamilyTensors::NameIn).
+  std::string_view framework = "vllm";
   // The parameter that joins the down projections of latent attention.
   std::string_view latent_down = "fused_qkv_a_proj.weight";
   // What stands between "experts." and "w13_weight".
@@ -40,7 +42,7 @@ struct EngineRank {
 };
 
 // Adds what the rank holds of `layer`. Cuts that do not divide, or cut FP8 blocks, are errors that
-// name the tensor.
+// name the tensor. A_log of Mamba2 is left out: engines hold -exp of it.
 Result<void> AddEngineLayer(const FamilyTensors& model, const EngineRank& rank,
                             const FamilyLayer& layer, RankLayoutBuilder& builder);
 

@@ -24,7 +24,8 @@ Result<void> AddVocabularyRows(const FamilyTensors& model, const VllmDegrees& de
   const Result<LinearCut> cut = VocabularyRows(model, table, stored, degrees.tensor, tensor_rank,
                                                name + ": rows, padded to a multiple of 64");
   if (!cut) return tl::unexpected(cut.error());
-  return LinearBuilder(model, builder).Add(VllmNames(name), *cut);
+  const std::string parameter = model.NameIn("vllm", table[Kind::kWeight]);
+  return LinearBuilder(model, builder).Add(VllmNames(parameter), *cut);
 }
 
 struct Build {
@@ -48,7 +49,7 @@ Result<void> AddEnds(const Build& build, const VllmCoordinates& at, RankLayoutBu
   if (!last) return {};
   if (const RoleTensors& norm = model[Role::kFinalNorm]; norm.held()) {
     const Result<void> added = LinearBuilder(model, builder)
-                                   .Add(VllmNames(model.tensor(norm[Kind::kWeight]).name),
+                                   .Add(VllmNames(model.NameIn("vllm", norm[Kind::kWeight])),
                                         {.rows = {AllRows(model, norm)}});
     if (!added) return added;
   }

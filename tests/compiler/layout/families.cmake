@@ -37,6 +37,7 @@ reshard_test(frameworks_test
     torchtitan_parameters_test.cc
     torchtitan_stages_test.cc
     vllm_degrees_test.cc
+    vllm_families_test.cc
     vllm_layer_test.cc
     vllm_layout_test.cc
     vocabulary_rows_test.cc
