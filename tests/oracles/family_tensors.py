@@ -25,20 +25,31 @@ ATTENTION = {"hidden_size": 16, "num_attention_heads": 8, "num_key_value_heads":
              "vocab_size": 48, "dtype": "bfloat16"}
 LATENT = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4,
           "num_key_value_heads": 4, "kv_lora_rank": 6, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2,
-          "v_head_dim": 3, "intermediate_size": 24, "moe_intermediate_size": 10,
+          "v_head_dim": 3, "intermediate_size": 24, "moe_intermediate_size": 12,
           "n_routed_experts": 4, "n_shared_experts": 2, "num_experts_per_tok": 2,
           "first_k_dense_replace": 1, "moe_layer_freq": 1, "n_group": 2, "topk_group": 1,
           "vocab_size": 48, "dtype": "bfloat16"}
-DELTA = {**ATTENTION, "num_hidden_layers": 4, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+DELTA = {**ATTENTION, "num_hidden_layers": 4, "linear_num_key_heads": 4, "linear_num_value_heads": 8,
          "linear_key_head_dim": 6, "linear_value_head_dim": 5, "linear_conv_kernel_dim": 4}
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 10,
-           "shared_expert_intermediate_size": 14}
-HYBRID = {**ATTENTION, "mamba_num_heads": 4, "mamba_head_dim": 6, "n_groups": 2,
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12,
+           "shared_expert_intermediate_size": 16}
+HYBRID = {**ATTENTION, "mamba_num_heads": 8, "mamba_head_dim": 6, "n_groups": 4,
           "ssm_state_size": 5, "conv_kernel": 4, "intermediate_size": 24,
-          "moe_intermediate_size": 10, "moe_shared_expert_intermediate_size": 12,
+          "moe_intermediate_size": 12, "moe_shared_expert_intermediate_size": 12,
           "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1,
           "topk_group": 1, "tie_word_embeddings": False, "use_bias": False}
-VISION = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+# The smallest vision towers; their tensors are left out of the lists.
+TOWER = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+         "image_size": 28, "patch_size": 14}
+VISION = {
+    "gemma3": TOWER,
+    "llama4": {**TOWER, "projector_input_dim": 8, "projector_output_dim": 8,
+               "vision_output_dim": 8},
+    "qwen3_5": {"depth": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 8,
+                "out_hidden_size": 16, "num_position_embeddings": 16},
+}
+VISION["qwen3_5_moe"] = VISION["qwen3_5"]
+VISION_NAMES = ("vision", "model.visual", "multi_modal_projector")
 
 CONFIGS = {
     "llama-2": {"model_type": "llama", "hidden_size": 16, "num_hidden_layers": 2,
@@ -64,7 +75,7 @@ CONFIGS = {
               "tie_word_embeddings": False},
     "qwen3-moe": {"model_type": "qwen3_moe", **ATTENTION, "num_hidden_layers": 3,
                   "intermediate_size": 24, "num_experts": 4, "num_experts_per_tok": 2,
-                  "moe_intermediate_size": 10, "mlp_only_layers": [1],
+                  "moe_intermediate_size": 12, "mlp_only_layers": [1],
                   "tie_word_embeddings": False},
     "qwen3-next": {"model_type": "qwen3_next", **DELTA, **EXPERTS, "intermediate_size": 24,
                    "mlp_only_layers": [1], "decoder_sparse_step": 1,
@@ -94,16 +105,23 @@ CONFIGS = {
     "nemotron-3-latent": {"model_type": "nemotron_h", **HYBRID, "num_hidden_layers": 3,
                           "hybrid_override_pattern": "EM*", "moe_latent_size": 8},
     "glm-4.5": {"model_type": "glm4_moe", **ATTENTION, "num_hidden_layers": 3,
-                "intermediate_size": 24, "moe_intermediate_size": 10, "n_routed_experts": 4,
+                "intermediate_size": 24, "moe_intermediate_size": 12, "n_routed_experts": 4,
                 "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
                 "n_group": 1, "topk_group": 1, "attention_bias": True, "use_qk_norm": True,
                 "tie_word_embeddings": False},
     "glm-4.5-air": {"model_type": "glm4_moe", **ATTENTION, "num_hidden_layers": 2,
-                    "intermediate_size": 24, "moe_intermediate_size": 10, "n_routed_experts": 4,
+                    "intermediate_size": 24, "moe_intermediate_size": 12, "n_routed_experts": 4,
                     "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
                     "n_group": 1, "topk_group": 1, "attention_bias": True, "use_qk_norm": False,
                     "tie_word_embeddings": False},
 }
+
+# The same text models inside multimodal ones.
+for model_type, base in (("gemma3", "gemma-3"), ("llama4", "llama-4"), ("qwen3_5", "qwen3.5"),
+                         ("qwen3_5_moe", "qwen3.5-moe")):
+    CONFIGS[base + "-multimodal"] = {
+        "model_type": model_type, "dtype": CONFIGS[base]["dtype"],
+        "text_config": {key: value for key, value in CONFIGS[base].items() if key != "dtype"}}
 
 # Safetensors' names of torch's dtypes.
 DTYPES = {torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32"}
@@ -112,18 +130,23 @@ DTYPES = {torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32"}
 def published(config):
     """Sorted [name, dtype, shape] of the model of a config."""
     fields = dict(config)
-    config_class = transformers.CONFIG_MAPPING[fields.pop("model_type")]
+    model_type = fields.pop("model_type")
     dtype = getattr(torch, fields.pop("dtype"))
-    built = config_class(**fields)
+    builder = transformers.AutoModelForCausalLM
+    if "text_config" in fields:
+        builder = transformers.AutoModelForImageTextToText
+        fields["vision_config"] = VISION[model_type]
+        fields["tie_word_embeddings"] = fields["text_config"]["tie_word_embeddings"]
+    built = transformers.CONFIG_MAPPING[model_type](**fields)
     with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(built, dtype=dtype)
+        model = builder.from_config(built, dtype=dtype)
     model.tie_weights()
     state = model.state_dict()
     for tied in getattr(model, "all_tied_weights_keys", {}) or {}:
         state.pop(tied, None)
     reverted = revert_weight_conversion(model, state)
     return sorted([name, DTYPES[tensor.dtype], list(tensor.shape)]
-                  for name, tensor in reverted.items())
+                  for name, tensor in reverted.items() if not name.startswith(VISION_NAMES))
 
 
 def main():

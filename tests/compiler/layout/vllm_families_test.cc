@@ -108,11 +108,19 @@ TEST(VllmFamilies, DeltaProjectionsApartAreJoined) {
                           "[2, 0] in_proj_a.weight [2:4, 0:8]"));
 }
 
-// Inside a larger model the experts are published in one tensor, [2, 8, 8] gate rows first, and
-// vLLM's names begin with language_model.
+// Experts in one tensor, [2, 8, 8] gate rows first, [2, 8, 4], as checkpoints of the model inside a
+// larger one have them; vLLM's names begin with language_model.
 TEST(VllmFamilies, TheModelInsideALargerOne) {
-  const std::string json = R"({"model_type": "qwen3_5_moe", "text_config": )" + kDelta +
-                           R"("model_type": "qwen3_5_moe_text"}, "torch_dtype": "bfloat16"})";
+  const std::string json =
+      R"({"family": "qwen3_5_moe", "tensors": {
+            "lm_head.weight": {"shape": [64, 8], "dtype": "BF16"},
+            "model.language_model.embed_tokens.weight": {"shape": [64, 8], "dtype": "BF16"},
+            "model.language_model.layers.1.mlp.experts.gate_up_proj":
+                {"shape": [2, 8, 8], "dtype": "BF16"},
+            "model.language_model.layers.1.mlp.experts.down_proj":
+                {"shape": [2, 8, 4], "dtype": "BF16"}},
+          "config": {"model_type": "qwen3_5_moe", "text_config": )" +
+      kDelta + R"("model_type": "qwen3_5_moe_text"}}})";
   const Rank rank(json, R"({"tensor": 2})", 2, 1);
   ASSERT_EQ(rank.error(), "none");
   const std::string experts = "language_model.model.layers.1.mlp.experts.routed_experts.";
@@ -207,8 +215,7 @@ TEST(VllmFamilies, InterleavedExpertsStaySo) {
   EXPECT_THAT(rank.names("model.layers.0.mlp.router."), ElementsAre("bias", "weight"));
 }
 
-// Cut over ranks: rank 1 has f 2 and 3, rows 4:8 of each expert's eight.
-TEST(VllmFamilies, SharedExpertsOfAnOrderThatIsNotKnownAreRefused) {
+TEST(VllmFamilies, ExpertsOfAnOrderThatIsNotKnownAreRefused) {
   EXPECT_THAT(Rank(kOss, R"({"tensor": 2, "expert": 2})", 2, 0, BuildSglangLayout).error(),
               HasSubstr("gate_up_proj: in which order sglang keeps gate and up"));
 }
