@@ -12,15 +12,16 @@
 
 namespace reshard {
 
+class MpiWorld;
 class NcclTrial;
 
 class GpuTrial {
  public:
-  // Takes its rank and GPU from RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT
-  // (runtime/nccl/rendezvous.h). All ranks together; `plan` outlives the trial. An error where the
-  // command was built without NCCL.
-  static Result<GpuTrial> Make(const Plan& plan, std::chrono::nanoseconds deadline,
-                               bool checks_placement);
+  // Takes its rank and GPU from MPI where `world` is not null, else from RANK, WORLD_SIZE,
+  // LOCAL_RANK, MASTER_ADDR and MASTER_PORT (runtime/nccl/rendezvous.h). All ranks together; `plan`
+  // outlives the trial. An error where the command was built without NCCL.
+  static Result<GpuTrial> Make(const Plan& plan, const MpiWorld* world,
+                               std::chrono::nanoseconds deadline, bool checks_placement);
 
   // As in TrialReplay, for this rank.
   void Fill(std::uint64_t refit);

@@ -10,7 +10,9 @@ tl::unexpected<Error> NoNccl() {
 
 }  // namespace
 
-Result<GpuTrial> GpuTrial::Make(const Plan&, std::chrono::nanoseconds, bool) { return NoNccl(); }
+Result<GpuTrial> GpuTrial::Make(const Plan&, const MpiWorld*, std::chrono::nanoseconds, bool) {
+  return NoNccl();
+}
 void GpuTrial::Fill(std::uint64_t) {}
 Result<double> GpuTrial::Replay(std::uint64_t, std::chrono::nanoseconds) { return NoNccl(); }
 Result<void> GpuTrial::Check(std::uint64_t) { return NoNccl(); }

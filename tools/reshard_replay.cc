@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,7 +65,7 @@ Result<bool> ReadArguments(int argc, char** argv, Arguments& arguments) {
   command_line.AddChoice("--backend", "NAME", {"host", "mpi", "nccl"}, arguments.backend,
                          "what carries the bytes; host: memory of this process; mpi: MPI, each "
                          "rank a process; nccl: NCCL, each rank a process with a GPU of its own, "
-                         "started by torchrun or with its environment variables");
+                         "started by mpirun, by torchrun or with its environment variables");
   command_line.AddOption("--refits", "N", arguments.refits, "how often to replay (1)");
   command_line.AddOption("--deadline", "SECONDS", arguments.deadline_seconds,
                          "how long one refit may take (1800)");
@@ -227,11 +228,11 @@ Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
 }
 
 // The report of every rank; whether this one is rank 0 goes to `speaks`.
-Result<ReplayReport> ReplayOnGpu(const Plan& plan, const Arguments& arguments, Progress& progress,
-                                 bool& speaks) {
+Result<ReplayReport> ReplayOnGpu(const Plan& plan, const MpiWorld* world,
+                                 const Arguments& arguments, Progress& progress, bool& speaks) {
   const std::chrono::nanoseconds deadline = BoundedSeconds(*arguments.deadline_seconds);
   progress.Begin("meeting the other ranks");
-  Result<GpuTrial> trial = GpuTrial::Make(plan, deadline, !arguments.ignore_placement);
+  Result<GpuTrial> trial = GpuTrial::Make(plan, world, deadline, !arguments.ignore_placement);
   if (!trial) return tl::unexpected(trial.error());
   speaks = trial->rank() == 0;
   return ReplayTogether(*trial, plan, arguments, progress, speaks);
@@ -246,7 +247,10 @@ Result<void> Run(int argc, char** argv) {
   if (Result<void> fine = CheckTrace(arguments); !fine) return fine;
   if (Result<void> fine = CheckWeights(arguments); !fine) return fine;
   std::optional<MpiWorld> world;
-  if (arguments.backend == "mpi") {
+  // torchrun's variables win: whoever sets them says where the ranks are.
+  const bool meets_over_mpi =
+      arguments.backend == "nccl" && MpiWorld::IsLaunched() && std::getenv("RANK") == nullptr;
+  if (arguments.backend == "mpi" || meets_over_mpi) {
     const Result<MpiWorld> started = MpiWorld::Start();
     if (!started) return tl::unexpected(started.error());
     world = *started;
@@ -267,10 +271,11 @@ Result<void> Run(int argc, char** argv) {
       Summarize(plan, loaded->verified, plan.certificate.predicted_seconds);
   if (!summary) return tl::unexpected(summary.error());
   bool speaks = !world || world->rank() == 0;
-  const Result<ReplayReport> report = world ? ReplayOneRank(plan, *world, arguments, progress)
-                                      : arguments.backend == "nccl"
-                                          ? ReplayOnGpu(plan, arguments, progress, speaks)
-                                          : ReplayInThisProcess(plan, arguments, progress);
+  const Result<ReplayReport> report =
+      arguments.backend == "nccl"
+          ? ReplayOnGpu(plan, world ? &*world : nullptr, arguments, progress, speaks)
+      : world ? ReplayOneRank(plan, *world, arguments, progress)
+              : ReplayInThisProcess(plan, arguments, progress);
   if (!report) return tl::unexpected(report.error());
   if (speaks) {
     Print(arguments.json ? JsonText(*report, *summary, arguments.backend, plan.job.ranks.size())

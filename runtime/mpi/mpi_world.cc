@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,24 @@ tl::unexpected<Error> MpiError(const std::string& place, const char* call, int s
   return RunError(
       place, std::string(call) + ": " + std::string(text.data(), static_cast<std::size_t>(length)),
       "start all ranks again");
+}
+
+bool MpiWorld::IsLaunched() {
+  // Open MPI; MPICH and its kin.
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
+}
+
+Result<int> MpiWorld::LocalRank() const {
+  MPI_Comm machine = MPI_COMM_NULL;
+  const int status =
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine);
+  if (status != MPI_SUCCESS) {
+    return MpiError("rank " + std::to_string(rank_), "MPI_Comm_split_type", status);
+  }
+  int local = 0;
+  MPI_Comm_rank(machine, &local);
+  MPI_Comm_free(&machine);
+  return local;
 }
 
 Result<MpiWorld> MpiWorld::Start() {

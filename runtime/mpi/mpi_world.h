@@ -17,6 +17,9 @@ namespace reshard {
 
 class MpiWorld {
  public:
+  // Whether a launcher of MPI has started this process as one of several, by what it leaves in the
+  // environment.
+  static bool IsLaunched();
   // Starts MPI; once in a process. From then on MPI belongs to the thread that called it.
   static Result<MpiWorld> Start();
 
@@ -25,6 +28,9 @@ class MpiWorld {
 
   RankIndex rank() const { return rank_; }
   RankIndex size() const { return size_; }
+
+  // Among the ranks of this machine, which call it together with all others: 0, 1, ..
+  Result<int> LocalRank() const;
 
   // Each of `values` becomes its minimum over all ranks. All ranks call it with equally many. The
   // error says that not all have within `deadline`; `what` names the occasion in it.

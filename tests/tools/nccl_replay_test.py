@@ -117,6 +117,19 @@ class NcclReplay(unittest.TestCase):
         self.assertEqual(sorted(rank["rank"] for rank in overlay["ranks"]), list(range(RANKS)))
         self.assertGreater(overlay["end"]["measuredSeconds"], 0)
 
+    def test_replays_under_mpirun(self):
+        without = {name: value for name, value in os.environ.items() if name != "RANK"}
+        done = subprocess.run(
+            ["mpirun", "--oversubscribe", "-n", str(RANKS), ARGUMENTS.replay, self.plan, "--backend",
+             "nccl", "--refits", "2", "--check", "--json"], capture_output=True, text=True,
+            timeout=PATIENCE_SECONDS,
+            env={**without, "LC_ALL": "C", "RESHARD_DOUBLES_PROCESSES": "1",
+                 "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["backend"], report["ranks"]), ("nccl", RANKS))
+        self.assertEqual([refit["verdict"] for refit in report["refits"]], ["right"] * 2)
+
     def test_two_nodes_on_one_machine_are_another_placement(self):
         job = json.loads(json.dumps(JOB))
         job["cluster"] = {"domains": [{"type": "dgx-h100", "gpus": 2, "count": 2}]}

@@ -20,6 +20,12 @@ TEST(MpiWorldTest, HasARankForEachProcess) {
   EXPECT_LT(TheWorld().rank(), 5);
 }
 
+// All processes of a test run on one machine.
+TEST(MpiWorldTest, KnowsWhoStartedItAndItsPlaceOnTheMachine) {
+  EXPECT_TRUE(MpiWorld::IsLaunched());
+  EXPECT_EQ(*TheWorld().LocalRank(), TheWorld().rank());
+}
+
 TEST(MpiWorldTest, EveryRankGetsTheMinima) {
   const auto rank = static_cast<std::uint64_t>(TheWorld().rank());
   std::vector<std::uint64_t> values = {rank + 7, ~rank, rank == 3 ? 1u : 2u};
