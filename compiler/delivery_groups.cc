@@ -10,19 +10,15 @@ namespace {
 // Parts of one group that its receivers are handed, all together: each is an entry of their slots.
 constexpr std::int64_t kMostPartsHanded = std::int64_t{1} << 21;
 
-const CopyProgram& ProgramOf(const std::vector<CopyProgram>& programs, LayoutIndex layout,
-                             ClassIndex demand_class) {
-  return *std::ranges::lower_bound(
-      programs, std::pair(layout, demand_class), {},
-      [](const CopyProgram& program) { return std::pair(program.layout, program.demand_class); });
-}
-
 // A class lies in place on a rank as a whole or not at all: the demand builder splits classes so.
-// Any one of its fragments tells.
+// Any one of its fragments tells. What the destination has at several places is written.
 bool LiesInPlace(const JobRecords& job, const std::vector<CopyProgram>& programs, const Rank& rank,
                  ClassIndex demand_class) {
-  const CopyProgram& from = ProgramOf(programs, rank.source_layout, demand_class);
-  const CopyProgram& to = ProgramOf(programs, rank.destination_layout, demand_class);
+  const auto sources = FindPrograms(programs, rank.source_layout, demand_class);
+  const auto destinations = FindPrograms(programs, rank.destination_layout, demand_class);
+  if (destinations.size() != 1) return false;
+  const CopyProgram& from = sources.front();
+  const CopyProgram& to = destinations.front();
   const CopyEntry a = from[0];
   const CopyEntry b = to[0];
   const auto name = [&job](LayoutIndex layout, ParameterIndex parameter) -> const std::string& {

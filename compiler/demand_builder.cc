@@ -331,12 +331,9 @@ class DemandBuilder {
       const std::int32_t use = covers[static_cast<std::size_t>(i)].use;
       const bool destination = uses_[static_cast<std::size_t>(use)].destination;
       (destination ? needed : held) = true;
-      if (!key_.empty() && key_.back() == use) {
-        if (!destination) continue;  // a second copy on the source side: one is enough
-        return InputError("tensor '" + record.name + "' " + BoxText(begin_, extent_),
-                          "one destination rank holds it twice",
-                          "give the rank one region per byte of a tensor");
-      }
+      // Of several places on the source side one is enough; on the destination each is written, and
+      // a class has equally many of each layout.
+      if (!key_.empty() && key_.back() == use && !destination) continue;
       key_.push_back(use);
     }
     if (!needed) return {};
@@ -351,20 +348,25 @@ class DemandBuilder {
     return {};
   }
 
-  // One flag per meeting: does this fragment already lie where the destination wants it?
+  // One flag per meeting: does this fragment already lie where the destination wants it, as its
+  // only place?
   void AppendInPlaceFlags(TensorIndex tensor, std::span<const Cover> covers,
                           std::span<const std::int32_t> cell_covers) {
     const std::int64_t element = ElementBytes(job_.tensors[static_cast<std::size_t>(tensor)].dtype);
     for (const Meeting& meeting : meetings_) {
       const Cover* source = nullptr;
       const Cover* destination = nullptr;
+      int places = 0;
       for (const std::int32_t i : cell_covers) {
         const Cover& cover = covers[static_cast<std::size_t>(i)];
         if (cover.use == meeting.source_use && source == nullptr) source = &cover;
-        if (cover.use == meeting.destination_use) destination = &cover;
+        if (cover.use != meeting.destination_use) continue;
+        destination = &cover;
+        ++places;
       }
       if (source == nullptr || destination == nullptr) continue;
-      key_.push_back(-1 - static_cast<std::int32_t>(LiesInPlace(*source, *destination, element)));
+      const bool in_place = places == 1 && LiesInPlace(*source, *destination, element);
+      key_.push_back(-1 - static_cast<std::int32_t>(in_place));
     }
   }
 
@@ -399,7 +401,7 @@ class DemandBuilder {
     return at->second;
   }
 
-  // Ranks of one side among the uses of a key.
+  // Ranks of one side among the uses of a key, each once.
   std::vector<RankIndex> RanksOf(const std::vector<std::int32_t>& key, bool destination) const {
     std::vector<RankIndex> ranks;
     for (const std::int32_t use : key) {
@@ -408,23 +410,33 @@ class DemandBuilder {
       ranks.insert(ranks.end(), of_use.begin(), of_use.end());
     }
     std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
+  }
+
+  // What tells classes of equal sets apart: in-place flags, then the uses of further places.
+  static std::vector<std::int32_t> FlagsOf(const std::vector<std::int32_t>& key) {
+    std::vector<std::int32_t> flags;
+    std::copy_if(key.begin(), key.end(), std::back_inserter(flags),
+                 [](std::int32_t use) { return use < 0; });
+    for (std::size_t i = 1; i < key.size(); ++i) {
+      if (key[i] >= 0 && key[i] == key[i - 1]) flags.push_back(key[i]);
+    }
+    return flags;
   }
 
   Demand OrderIntoClasses() {
     struct KeyedSets {
       std::vector<RankIndex> needers;
       std::vector<RankIndex> holders;
-      std::vector<std::int32_t> flags;  // in-place flags: they tell classes of equal sets apart
+      std::vector<std::int32_t> flags;
       std::int32_t key = 0;
     };
     std::vector<KeyedSets> sets;
     for (std::size_t k = 0; k < key_of_index_.size(); ++k) {
       const std::vector<std::int32_t>& key = *key_of_index_[k];
-      KeyedSets of_key{RanksOf(key, true), RanksOf(key, false), {}, static_cast<std::int32_t>(k)};
-      std::copy_if(key.begin(), key.end(), std::back_inserter(of_key.flags),
-                   [](std::int32_t use) { return use < 0; });
-      sets.push_back(std::move(of_key));
+      sets.push_back(
+          {RanksOf(key, true), RanksOf(key, false), FlagsOf(key), static_cast<std::int32_t>(k)});
     }
     std::sort(sets.begin(), sets.end(), [](const KeyedSets& a, const KeyedSets& b) {
       return std::tie(a.needers, a.holders, a.flags) < std::tie(b.needers, b.holders, b.flags);

@@ -177,6 +177,7 @@ class LayoutTable {
       for (const std::int64_t begin : region.begin) mix(begin);
       for (const std::int64_t extent : region.extent) mix(extent);
     }
+    mix(layout.zeros.size());
     return hash;
   }
 
@@ -243,15 +244,20 @@ Result<void> CheckNoOverlap(const Side& destination, const JobRecords& records) 
     const Result<std::optional<RegionOverlap>> overlap = At(group.place, FindOverlap(layout));
     if (!overlap) return tl::unexpected(overlap.error());
     if (!*overlap) continue;
-    const Region first = layout.regions[(*overlap)->first];
-    const Region second = layout.regions[(*overlap)->second];
+    const std::int64_t regions = layout.regions.size();
+    const auto region_at = [&](std::int64_t r) {
+      return r < regions ? layout.regions[r] : layout.zeros[r - regions];
+    };
+    const auto content_of = [&](std::int64_t r) {
+      if (r >= regions) return std::string("of declared zeros");
+      return "of tensor " + records.tensors[static_cast<std::size_t>(region_at(r).tensor)].name;
+    };
+    const ParameterIndex parameter = region_at((*overlap)->first).parameter;
     return InputError(group.place,
                       "on GPU " + std::to_string(rank.gpu) + " parameter " +
-                          layout.parameters[static_cast<std::size_t>(first.parameter)].name +
-                          " has overlapping regions, of tensor " +
-                          records.tensors[static_cast<std::size_t>(first.tensor)].name +
-                          " and of tensor " +
-                          records.tensors[static_cast<std::size_t>(second.tensor)].name,
+                          layout.parameters[static_cast<std::size_t>(parameter)].name +
+                          " has overlapping regions, " + content_of((*overlap)->first) + " and " +
+                          content_of((*overlap)->second),
                       "let every element of a destination parameter be written once");
   }
   return {};

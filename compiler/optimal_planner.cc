@@ -17,6 +17,7 @@
 #include "compiler/senders.h"
 #include "compiler/shape_search.h"
 #include "compiler/turns.h"
+#include "compiler/zero_rounds.h"
 
 namespace reshard {
 namespace {
@@ -293,7 +294,10 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
   const double bound = LowerBound(plan.job, plan.demand, job.cluster, *resources,
                                   domains ? &domains->weights : nullptr)
                            .seconds;
-  return VariantSearch(cost_model, deliveries, *resources, bound, assignment, plan).Run();
+  Result<void> found =
+      VariantSearch(cost_model, deliveries, *resources, bound, assignment, plan).Run();
+  if (found) PlaceZeros(plan);
+  return found;
 }
 
 }  // namespace reshard

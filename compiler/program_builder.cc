@@ -16,12 +16,32 @@ bool Contains(const Region& region, const Fragment& fragment) {
   return true;
 }
 
-// Finds the region of a layout that a fragment lies in. Fragments come in nearly the order of
+// Finds the regions of a layout that a fragment lies in. Fragments come in nearly the order of
 // regions, so the search starts where the last one ended.
 class RegionFinder {
  public:
   explicit RegionFinder(const RegionTable& regions) : regions_(regions) {}
 
+  // The first `count` regions that contain it, in the layout's order; there are as many.
+  std::vector<std::int64_t> FindFirst(const Fragment& fragment, std::size_t count) const {
+    std::vector<std::int64_t> found;
+    for (std::int64_t i = LowerBound(fragment.tensor); found.size() < count; ++i) {
+      if (Contains(regions_[i], fragment)) found.push_back(i);
+    }
+    return found;
+  }
+
+  // How many contain it.
+  std::size_t Count(const Fragment& fragment) const {
+    std::size_t count = 0;
+    for (std::int64_t i = LowerBound(fragment.tensor);
+         i < regions_.size() && regions_[i].tensor == fragment.tensor; ++i) {
+      if (Contains(regions_[i], fragment)) ++count;
+    }
+    return count;
+  }
+
+  // Any one that contains it.
   Region Find(const Fragment& fragment) {
     if (last_ >= regions_.size() || regions_[last_].tensor != fragment.tensor) {
       last_ = LowerBound(fragment.tensor);
@@ -69,10 +89,86 @@ std::vector<LayoutIndex> LayoutsOf(const JobRecords& job, std::span<const RankIn
   return layouts;
 }
 
+CopyProgram EmptyProgram(LayoutIndex layout, ClassIndex demand_class) {
+  CopyProgram program;
+  program.layout = layout;
+  program.demand_class = demand_class;
+  return program;
+}
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const JobRecords& job, const Demand& demand) : job_(job), demand_(demand) {}
+
+  // The programs of one class in one layout, which needs it or only holds it.
+  void Append(ClassIndex demand_class, LayoutIndex layout, bool needs,
+              std::vector<CopyProgram>& programs) const {
+    const DemandClass& record = demand_.classes[static_cast<std::size_t>(demand_class)];
+    const auto fragment_at = [&](std::int64_t f) {
+      return demand_.fragments[record.first_fragment + f];
+    };
+    RegionFinder finder(job_.layouts[static_cast<std::size_t>(layout)].regions);
+    // Equal for all fragments of a class.
+    const std::size_t places = needs ? finder.Count(fragment_at(0)) : 1;
+    // Where parameters share memory, the first place of the source is the one that classes are cut
+    // by (demand_builder.cc).
+    const bool any_place = places == 1 && (needs || job_.in_place.empty());
+    const std::size_t first = programs.size();
+    programs.resize(first + places, EmptyProgram(layout, demand_class));
+    for (std::int64_t f = 0; f < record.fragment_count; ++f) {
+      const Fragment fragment = fragment_at(f);
+      if (any_place) {
+        Add(fragment, finder.Find(fragment), programs[first]);
+        continue;
+      }
+      const std::vector<std::int64_t> regions = finder.FindFirst(fragment, places);
+      for (std::size_t p = 0; p < places; ++p) {
+        Add(fragment, job_.layouts[static_cast<std::size_t>(layout)].regions[regions[p]],
+            programs[first + p]);
+      }
+    }
+  }
+
+  // The program of a layout's zeros.
+  CopyProgram Zeros(LayoutIndex index) const {
+    const RankLayout& layout = job_.layouts[static_cast<std::size_t>(index)];
+    CopyProgram program = EmptyProgram(index, kZeroClass);
+    for (std::int64_t i = 0; i < layout.zeros.size(); ++i) {
+      const Region region = layout.zeros[i];
+      const DType dtype = layout.parameters[static_cast<std::size_t>(region.parameter)].dtype;
+      AppendEntry({kZeroTensor, 0, region.begin, region.extent}, region, ElementBytes(dtype),
+                  program);
+    }
+    return program;
+  }
+
+ private:
+  void Add(const Fragment& fragment, const Region& region, CopyProgram& program) const {
+    const DType dtype = job_.tensors[static_cast<std::size_t>(fragment.tensor)].dtype;
+    AppendEntry(fragment, region, ElementBytes(dtype), program);
+  }
+
+  const JobRecords& job_;
+  const Demand& demand_;
+};
+
+std::vector<RankIndex> AllRanksOfDestination(const JobRecords& job) {
+  std::vector<RankIndex> ranks;
+  for (std::size_t r = 0; r < job.ranks.size(); ++r) {
+    if (job.ranks[r].destination_layout != kNoLayout) ranks.push_back(static_cast<RankIndex>(r));
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<CopyProgram> BuildPrograms(const JobRecords& job, const Demand& demand) {
+  const ProgramBuilder builder(job, demand);
   std::vector<CopyProgram> programs;
+  for (const LayoutIndex layout : LayoutsOf(job, AllRanksOfDestination(job), true)) {
+    if (job.layouts[static_cast<std::size_t>(layout)].zeros.empty()) continue;
+    programs.push_back(builder.Zeros(layout));
+  }
   for (std::size_t c = 0; c < demand.classes.size(); ++c) {
     const DemandClass& record = demand.classes[c];
     std::vector<LayoutIndex> layouts = LayoutsOf(job, demand.Holders(record), false);
@@ -81,16 +177,8 @@ std::vector<CopyProgram> BuildPrograms(const JobRecords& job, const Demand& dema
     std::sort(layouts.begin(), layouts.end());
     layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());
     for (const LayoutIndex layout : layouts) {
-      CopyProgram program;
-      program.layout = layout;
-      program.demand_class = static_cast<ClassIndex>(c);
-      RegionFinder finder(job.layouts[static_cast<std::size_t>(layout)].regions);
-      for (std::int64_t f = 0; f < record.fragment_count; ++f) {
-        const Fragment fragment = demand.fragments[record.first_fragment + f];
-        const DType dtype = job.tensors[static_cast<std::size_t>(fragment.tensor)].dtype;
-        AppendEntry(fragment, finder.Find(fragment), ElementBytes(dtype), program);
-      }
-      programs.push_back(std::move(program));
+      builder.Append(static_cast<ClassIndex>(c), layout,
+                     std::ranges::binary_search(needers, layout), programs);
     }
   }
   std::stable_sort(programs.begin(), programs.end(),

@@ -75,6 +75,16 @@ void CopyBox(const std::byte* source, std::byte* destination, std::int64_t run,
   }
 }
 
+void ZeroBox(std::byte* destination, std::int64_t run, std::span<const StridedDim> dims) {
+  if (dims.empty()) {
+    std::memset(destination, 0, static_cast<std::size_t>(run));
+    return;
+  }
+  for (std::int64_t i = 0; i < dims[0].count; ++i) {
+    ZeroBox(destination + i * dims[0].destination_stride, run, dims.subspan(1));
+  }
+}
+
 bool IsOntoItself(const std::byte* source, const std::byte* destination,
                   std::span<const StridedDim> dims) {
   if (source != destination) return false;
@@ -134,9 +144,10 @@ void CopyTable::Add(const StridedCopy& copy) {
   std::int64_t bytes = run;
   for (std::size_t d = first; d < dims_.size(); ++d) bytes *= dims_[d].count;
   bytes_ += bytes;
-  rows_.push_back(
-      {copy.source_offset, copy.destination_offset, run, static_cast<std::int64_t>(first),
-       static_cast<std::int32_t>(dims_.size() - first), copy.source_base, copy.destination_base});
+  rows_.push_back({copy.source_offset, copy.destination_offset, run,
+                   static_cast<std::int64_t>(first),
+                   static_cast<std::int32_t>(dims_.size() - first), copy.source_base,
+                   copy.destination_base, copy.kind});
 }
 
 StridedCopy CopyTable::operator[](std::int64_t index) const {
@@ -147,7 +158,8 @@ StridedCopy CopyTable::operator[](std::int64_t index) const {
           row.destination_offset,
           row.run,
           std::span(dims_).subspan(static_cast<std::size_t>(row.first_dim),
-                                   static_cast<std::size_t>(row.dim_count))};
+                                   static_cast<std::size_t>(row.dim_count)),
+          row.kind};
 }
 
 Result<void> CheckBounds(const CopyTable& table, std::span<const std::int64_t> base_bytes) {
@@ -176,6 +188,10 @@ void RunCopies(const CopyTable& table, std::span<std::byte* const> bases) {
         bases[static_cast<std::size_t>(copy.source_base)] + copy.source_offset;
     std::byte* destination =
         bases[static_cast<std::size_t>(copy.destination_base)] + copy.destination_offset;
+    if (copy.kind == CopyKind::kZero) {
+      ZeroBox(destination, copy.run, copy.dims);
+      continue;
+    }
     if (IsOntoItself(source, destination, copy.dims)) continue;
     CopyBox(source, destination, copy.run, copy.dims);
   }

@@ -1,6 +1,7 @@
 // What a pack, unpack or move step does, as data: a table of strided copies.
 //
-// A copy moves runs of contiguous bytes between two buffers. Buffers are named by their number
+// A copy moves runs of contiguous bytes between two buffers, or fills runs of one with zeros.
+// Buffers are named by their number
 // among the bases the table is run with (staging, parameters), so a table holds no address: it is
 // built once, stays right when buffers move, and the same rows serve the host twin and a device
 // kernel.
@@ -20,6 +21,11 @@ namespace reshard {
 
 using BaseIndex = std::int32_t;  // a buffer, among the bases a table is run with
 
+enum class CopyKind : std::int32_t {
+  kCopy,
+  kZero,  // nothing is read; the source's fields repeat the destination's
+};
+
 struct StridedDim {
   std::int64_t count = 0;
   std::int64_t source_stride = 0;       // bytes
@@ -37,6 +43,7 @@ struct StridedCopy {
   std::int64_t destination_offset = 0;  // bytes
   std::int64_t run = 0;                 // bytes
   std::span<const StridedDim> dims;
+  CopyKind kind = CopyKind::kCopy;
 };
 
 class CopyTable {
@@ -50,6 +57,7 @@ class CopyTable {
     std::int32_t dim_count = 0;
     BaseIndex source_base = 0;
     BaseIndex destination_base = 0;
+    CopyKind kind = CopyKind::kCopy;
     bool operator==(const Row&) const = default;
   };
 
@@ -61,7 +69,7 @@ class CopyTable {
   std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
   bool empty() const { return rows_.empty(); }
   StridedCopy operator[](std::int64_t index) const;
-  std::int64_t bytes() const { return bytes_; }  // that all copies together move
+  std::int64_t bytes() const { return bytes_; }  // that all copies together write
 
   std::span<const Row> rows() const { return rows_; }
   std::span<const StridedDim> dims() const { return dims_; }
@@ -74,13 +82,21 @@ class CopyTable {
   std::int64_t bytes_ = 0;
 };
 
+// The zero fill of the bytes at `destination_offset` and, as in StridedCopy, by `dims`, whose
+// source strides repeat the destination's.
+inline StridedCopy ZeroFill(BaseIndex destination_base, std::int64_t destination_offset,
+                            std::int64_t run, std::span<const StridedDim> dims) {
+  return {destination_base, destination_base, destination_offset, destination_offset, run, dims,
+          CopyKind::kZero};
+}
+
 // Whether every byte that `table` reads and writes lies in its base; base b has base_bytes[b]
 // bytes.
 Result<void> CheckBounds(const CopyTable& table, std::span<const std::int64_t> base_bytes);
 
-// The host twin: runs all copies of `table`. A copy onto itself (both ends at one address, equal
-// strides) moves nothing. Precondition: CheckBounds() holds for the buffers behind `bases`, which
-// overlap at most where source and destination of one copy coincide.
+// The host twin: runs all copies and fills of `table`. A copy onto itself (both ends at one
+// address, equal strides) moves nothing. Precondition: CheckBounds() holds for the buffers behind
+// `bases`, which overlap at most where source and destination of one copy coincide.
 void RunCopies(const CopyTable& table, std::span<std::byte* const> bases);
 
 }  // namespace reshard

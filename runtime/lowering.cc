@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,8 @@ class Lowering {
       done = LowerLocalMove(move);
       if (!done) return tl::unexpected(done.error());
     }
+    done = LowerZeros();
+    if (!done) return tl::unexpected(done.error());
     LowerTransfers();
     done = CheckTables();
     if (!done) return tl::unexpected(done.error());
@@ -85,18 +88,20 @@ class Lowering {
     return make(part_.destination_programs, part_.destination_parameters.size(), destinations_);
   }
 
-  // The stream of `column`'s class among `streams` (ascending by class), if it reaches the column.
-  const ProgramStream* StreamOf(const std::vector<ProgramStream>& streams,
-                                const Column& column) const {
-    const auto found = std::lower_bound(streams.begin(), streams.end(), column.demand_class,
-                                        [](const ProgramStream& stream, ClassIndex wanted) {
-                                          return stream.demand_class() < wanted;
-                                        });
-    if (found == streams.end() || found->demand_class() != column.demand_class ||
-        column.end > found->bytes()) {
-      return nullptr;
-    }
-    return &*found;
+  // The streams of a class among `streams` (ascending by class): one for each place.
+  static std::span<const ProgramStream> StreamsOf(const std::vector<ProgramStream>& streams,
+                                                  ClassIndex demand_class) {
+    const auto found =
+        std::ranges::equal_range(streams, demand_class, {}, &ProgramStream::demand_class);
+    return {found.begin(), found.end()};
+  }
+  // The same of `column`'s class; none if any of them does not reach the column.
+  static std::span<const ProgramStream> StreamsOf(const std::vector<ProgramStream>& streams,
+                                                  const Column& column) {
+    const std::span<const ProgramStream> found = StreamsOf(streams, column.demand_class);
+    const bool reach = std::ranges::all_of(
+        found, [&column](const ProgramStream& stream) { return column.end <= stream.bytes(); });
+    return reach ? found : std::span<const ProgramStream>();
   }
 
   const Column& ColumnAt(ColumnIndex column) const {
@@ -170,9 +175,10 @@ class Lowering {
                           if (item.origin_slot != kFromParameters) {
                             return AddStagingCopy(item, round, offset, bytes.size(), table);
                           }
-                          const ProgramStream* stream = StreamOf(sources_, ColumnAt(item.column));
-                          if (stream == nullptr) return Broken("an item of bytes it does not hold");
-                          AddPack(*stream, first_source_base_, bytes, kStagingBase, offset, table);
+                          const auto places = StreamsOf(sources_, ColumnAt(item.column));
+                          if (places.empty()) return Broken("an item of bytes it does not hold");
+                          AddPack(places.front(), first_source_base_, bytes, kStagingBase, offset,
+                                  table);
                           return {};
                         });
   }
@@ -196,21 +202,23 @@ class Lowering {
                         [&](RoundIndex round, const SlotItem& item, std::int64_t offset,
                             ByteRange bytes) -> Result<void> {
                           if (!item.unpack) return {};
-                          const ProgramStream* stream =
-                              StreamOf(destinations_, ColumnAt(item.column));
-                          if (stream == nullptr)
+                          const auto places = StreamsOf(destinations_, ColumnAt(item.column));
+                          if (places.empty()) {
                             return Broken("an item to unpack of bytes it does not need");
-                          AddUnpack(*stream, first_destination_base_, bytes, kStagingBase, offset,
-                                    Round(round).unpack);
+                          }
+                          for (const ProgramStream& place : places) {
+                            AddUnpack(place, first_destination_base_, bytes, kStagingBase, offset,
+                                      Round(round).unpack);
+                          }
                           return {};
                         });
   }
 
   Result<void> LowerLocalMove(const LocalMove& move) {
     const Column& column = ColumnAt(move.column);
-    const ProgramStream* source = StreamOf(sources_, column);
-    const ProgramStream* destination = StreamOf(destinations_, column);
-    if (source == nullptr || destination == nullptr) {
+    const auto sources = StreamsOf(sources_, column);
+    const auto destinations = StreamsOf(destinations_, column);
+    if (sources.empty() || destinations.empty()) {
       return Broken("a local move of bytes it does not hold and need");
     }
     const std::vector<std::int64_t>& starts = chunk_starts_[static_cast<std::size_t>(move.column)];
@@ -221,11 +229,24 @@ class Lowering {
       if (round < 0 || round >= part_.round_count) {
         return Broken("a local move that leaves the rounds of the plan");
       }
-      Result<void> added =
-          AddMove(*source, first_source_base_, *destination, first_destination_base_, window,
-                  Round(static_cast<RoundIndex>(round)).unpack);
-      if (!added) return added;
+      for (const ProgramStream& place : destinations) {
+        Result<void> added =
+            AddMove(sources.front(), first_source_base_, place, first_destination_base_, window,
+                    Round(static_cast<RoundIndex>(round)).unpack);
+        if (!added) return added;
+      }
     }
+    return {};
+  }
+
+  Result<void> LowerZeros() {
+    const RoundIndex round = part_.schedule.zero_round;
+    if (round == kNoZeros) return {};
+    const auto streams = StreamsOf(destinations_, kZeroClass);
+    if (round < 0 || round >= part_.round_count || streams.size() != 1) {
+      return Broken("zeros to write in a round it does not have, or without a program");
+    }
+    AddZeros(streams.front(), first_destination_base_, Round(round).unpack);
     return {};
   }
 

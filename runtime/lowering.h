@@ -30,7 +30,7 @@ struct LoweredRound {
   CopyTable pack;
   std::vector<ExchangeOperation> sends;
   std::vector<ExchangeOperation> receives;
-  CopyTable unpack;  // with the round's local moves
+  CopyTable unpack;  // with the round's local moves and zeros
 };
 
 struct LoweredRank {

@@ -186,6 +186,16 @@ void AddPack(const ProgramStream& source, BaseIndex first_base, ByteRange window
   });
 }
 
+void AddZeros(const ProgramStream& destination, BaseIndex first_base, CopyTable& table) {
+  std::vector<StridedDim> dims;
+  for (std::int64_t i = 0; i < destination.size(); ++i) {
+    const BoxEnd entry = destination.Entry(i, first_base);
+    dims.clear();
+    for (const CopyDim& dim : entry.dims) dims.push_back({dim.count, dim.stride, dim.stride});
+    table.Add(ZeroFill(entry.base, entry.offset, entry.run, dims));
+  }
+}
+
 void AddUnpack(const ProgramStream& destination, BaseIndex first_base, ByteRange window,
                BaseIndex staging, std::int64_t offset, CopyTable& table) {
   ForEachEntry(destination, window, [&](std::int64_t index, ByteRange part, ByteRange entry) {

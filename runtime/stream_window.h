@@ -63,9 +63,11 @@ class ProgramStream {
 };
 
 // Parameters to staging: stream bytes `window` to the bytes from `offset` of `staging` on.
-// Preconditions of these three: 0 <= window.begin <= window.end <= stream.bytes().
+// Precondition of all that take a window: 0 <= window.begin <= window.end <= stream.bytes().
 void AddPack(const ProgramStream& source, BaseIndex first_base, ByteRange window, BaseIndex staging,
              std::int64_t offset, CopyTable& table);
+// Zeros to parameters: all bytes of the stream.
+void AddZeros(const ProgramStream& destination, BaseIndex first_base, CopyTable& table);
 // Staging to parameters.
 void AddUnpack(const ProgramStream& destination, BaseIndex first_base, ByteRange window,
                BaseIndex staging, std::int64_t offset, CopyTable& table);

@@ -86,6 +86,18 @@ class RegionWriter {
   std::byte* parameter_;
 };
 
+// Writes zero bytes over one region of declared zeros, from dim `dim` on.
+void WriteZeros(const Region& region, std::int64_t element_bytes, std::size_t dim,
+                std::int64_t position, std::byte* parameter) {
+  if (dim == region.extent.size()) {
+    std::fill_n(parameter + position * element_bytes, element_bytes, std::byte{0});
+    return;
+  }
+  for (std::int64_t i = 0; i < region.extent[dim]; ++i) {
+    WriteZeros(region, element_bytes, dim + 1, position + i * region.stride[dim], parameter);
+  }
+}
+
 // The destination parameter that shares memory with each source parameter of an inPlace pair.
 std::map<ParameterIndex, ParameterIndex> PairsOf(const JobRecords& job, const RankLayout& source,
                                                  const RankLayout& destination) {
@@ -260,6 +272,14 @@ void TrialMemory::Paint(const Buffer& buffer, std::uint64_t refit, bool is_insta
   if (buffer.source) Write(*source_layout_, source_regions_, *buffer.source, refit, image);
   if (buffer.destination && is_installed) {
     Write(*destination_layout_, destination_regions_, *buffer.destination, refit, image);
+    const RegionTable& zeros = destination_layout_->zeros;
+    for (std::int64_t i = 0; i < zeros.size(); ++i) {
+      const Region region = zeros[i];
+      if (region.parameter != *buffer.destination) continue;
+      const Parameter& parameter =
+          destination_layout_->parameters[static_cast<std::size_t>(region.parameter)];
+      WriteZeros(region, ElementBytes(parameter.dtype), 0, region.offset, image);
+    }
   }
 }
 

@@ -54,9 +54,9 @@ class TrialMemory {
   // Source regions get the values of `refit`, every other byte kUntouchedByte.
   void Fill(std::uint64_t refit);
 
-  // Every byte: destination regions have the values of `refit`, source regions still do (but where
-  // a destination region lies in the same place), all others are untouched. The error names rank,
-  // parameter and byte offset.
+  // Every byte: destination regions have the values of `refit`, its declared zeros are zero, source
+  // regions still have their values (but where a destination region or zeros lie in the same
+  // place), all others are untouched. The error names rank, parameter and byte offset.
   Result<void> Check(std::uint64_t refit) const;
 
  private:

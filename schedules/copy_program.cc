@@ -1,6 +1,8 @@
 #include "schedules/copy_program.h"
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
 
 namespace reshard {
 
@@ -24,6 +26,16 @@ void AppendEntry(const Fragment& fragment, const Region& region, std::int64_t el
   }
   std::reverse(dims.begin(), dims.end());
   program.Add(region.parameter, offset * element_bytes, run, dims);
+}
+
+std::span<const CopyProgram> FindPrograms(std::span<const CopyProgram> programs, LayoutIndex layout,
+                                          ClassIndex demand_class) {
+  const auto key = [](const CopyProgram& program) {
+    return std::tuple(program.layout, program.demand_class);
+  };
+  const auto found =
+      std::ranges::equal_range(programs, std::tuple(layout, demand_class), std::less<>(), key);
+  return {found.begin(), found.end()};
 }
 
 }  // namespace reshard

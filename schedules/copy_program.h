@@ -5,6 +5,10 @@
 // class's stream run through the program of the rank's layout: that way the programs are stored
 // once per layout (replicas share them) and rounds do not multiply them.
 //
+// A destination layout that has the bytes at several places has a program for each: every one of
+// them is written. What is read comes from the first. A program of kZeroClass has one entry per
+// region of RankLayout::zeros, in their order; its stream is zero bytes, which nobody sends.
+//
 // Bytes of an entry: for dims d (outermost first), index i_d in [0, count_d): a run of `run` bytes
 // at
 //   offset + sum_d i_d * stride_d
@@ -20,6 +24,8 @@
 #include "schedules/region_table.h"
 
 namespace reshard {
+
+inline constexpr ClassIndex kZeroClass = -1;
 
 struct CopyDim {
   std::int64_t count = 0;
@@ -58,6 +64,11 @@ class CopyProgram {
             std::span(pool_).subspan(static_cast<std::size_t>(row.pool),
                                      static_cast<std::size_t>(row.dims))};
   }
+  std::int64_t bytes() const {
+    std::int64_t total = 0;
+    for (std::int64_t i = 0; i < size(); ++i) total += (*this)[i].bytes();
+    return total;
+  }
   bool operator==(const CopyProgram&) const = default;
 
  private:
@@ -77,5 +88,10 @@ class CopyProgram {
 // other in memory, the innermost contiguous ones merged into the run.
 void AppendEntry(const Fragment& fragment, const Region& region, std::int64_t element_bytes,
                  CopyProgram& program);
+
+// The programs of a class in a layout, one per place, among `programs` sorted by (layout, class);
+// empty if there is none.
+std::span<const CopyProgram> FindPrograms(std::span<const CopyProgram> programs, LayoutIndex layout,
+                                          ClassIndex demand_class);
 
 }  // namespace reshard

@@ -3,7 +3,9 @@
 // A fragment is a box of one logical tensor with one set of holders and one set of needers; it lies
 // inside one region of every layout that has it (a cut point of any layout cuts it, where that
 // layout's regions do not continue each other), so a copy program has one strided box per fragment.
-// A class is all fragments of equal holders and equal needers.
+// Where a layout has the bytes at several places, it lies inside one region for each. A class is
+// all fragments of equal holders and equal needers that each needer has at equally many places; it
+// is counted once for a rank, however many places the rank writes it to.
 //
 // The byte stream of a class is its fragments one after another in class order, each in row-major
 // order of the logical tensor. "Bytes [a, b) of class c" always means that stream.

@@ -1,8 +1,9 @@
 // What a plan says about one rank or one class, as values and as text for people.
 //
 // All functions take a plan that has passed Verify(). Byte counts are payload: the bytes of
-// columns, without the padding between items. A simulation-only plan has no slots, columns and
-// rounds to tell of: what its ranks exchange and copy is told.
+// columns, without the padding between items, once for each place they are written to. A
+// simulation-only plan has no slots, columns and rounds to tell of: what its ranks exchange and
+// copy is told.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct RankDescription {
   std::int64_t packed_bytes = 0;    // out of its parameters
   std::int64_t unpacked_bytes = 0;  // into its parameters
   std::int64_t moved_bytes = 0;     // from its source to its destination parameters
+  std::int64_t zeroed_bytes = 0;    // of its destination parameters, filled with zeros
   std::vector<SlotDescription> slots;
   std::vector<PeerDescription> peers;  // ascending
   std::vector<Wait> waits;

@@ -136,6 +136,9 @@ std::string Text(const RankDescription& description) {
   facts.Add({"packs", BytesText(description.packed_bytes)});
   facts.Add({"unpacks", BytesText(description.unpacked_bytes)});
   facts.Add({"moves itself", BytesText(description.moved_bytes)});
+  if (description.zeroed_bytes > 0) {
+    facts.Add({"fills with zeros", BytesText(description.zeroed_bytes)});
+  }
   facts.Add({"waits", Joined(waits)});
   facts.Add({"staging", BytesText(description.staging_bytes)});
   text += facts.Text("  ", {true, true});

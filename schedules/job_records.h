@@ -35,11 +35,14 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
-// What one rank holds on one side. Regions are sorted by (tensor, begin); those of a destination
-// layout do not overlap in any parameter.
+// What one rank holds on one side. Regions are sorted by (tensor, begin), zeros by (parameter,
+// offset); those of a destination layout, zeros among them, do not overlap in any parameter. The
+// same bytes of a tensor may lie in several regions: the source may be read at any of them, the
+// destination is written at all.
 struct RankLayout {
   std::vector<Parameter> parameters;
   RegionTable regions;
+  RegionTable zeros;  // of kZeroTensor: what the refit fills with zero bytes, on the destination
   bool operator==(const RankLayout&) const = default;
 };
 

@@ -9,8 +9,9 @@
 //
 //   pack lane,     step r: fills the instance r of every pack slot;
 //   exchange lane, step r: one NCCL group, all transfers of round r that carry at least a byte;
-//   unpack lane,   step r: copies what arrived in round r to the parameters that need it, then does
-//                          the local moves of round r.
+//   unpack lane,   step r: copies what arrived in round r to the parameters that need it, does the
+//                          local moves of round r and, in round `zero_round`, writes all zeros that
+//                          the rank's destination layout declares.
 //
 // Steps of one lane run in order. A rank's `waits` order steps of different lanes. A step with
 // nothing to do costs nothing but orders all the same: it ends no earlier than the step before it
@@ -146,11 +147,15 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
+// A rank that has no zeros to write.
+inline constexpr RoundIndex kNoZeros = -1;
+
 // What one rank does.
 struct RankSchedule {
   std::vector<Slot> slots;
   std::vector<LocalMove> local_moves;
   std::vector<Wait> waits;
+  RoundIndex zero_round = kNoZeros;
   bool operator==(const RankSchedule&) const = default;
 };
 
@@ -186,7 +191,7 @@ struct Plan {
   std::string job_digest;  // 32 hex digits of job_json's XXH3-128
   JobRecords job;
   Demand demand;
-  std::vector<CopyProgram> programs;  // sorted by (layout, class)
+  std::vector<CopyProgram> programs;  // sorted by (layout, class), one per place of a layout
   std::vector<Profile> profiles;
   std::vector<Column> columns;
   std::vector<Transfer> transfers;      // sorted by (from, to, first active round)

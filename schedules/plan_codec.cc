@@ -197,7 +197,11 @@ Result<void> Decoder::DecodeLayouts() {
       return codec::DecodeRegions(bytes, context, layout.regions);
     };
     Result<void> done = ForParts(SectionKind::kParameters, i, true, parameters);
+    const auto zeros = [&layout](std::string_view bytes, const SectionContext& context) {
+      return codec::DecodeRegions(bytes, context, layout.zeros);
+    };
     if (done) done = ForParts(SectionKind::kRegions, i, false, regions);
+    if (done) done = ForParts(SectionKind::kZeros, i, false, zeros);
     if (!done) return done;
   }
   return {};
@@ -333,6 +337,9 @@ Result<std::string> EncodePlan(const Plan& plan) {
   }
   if (plan.traffic) {
     writer.Add(SectionKind::kTraffic, 0, 0, codec::EncodeTraffic(*plan.traffic));
+  }
+  for (std::uint32_t i = 0; i < layouts.size(); ++i) {
+    AddParts(writer, SectionKind::kZeros, i, codec::EncodeRegions(layouts[i].zeros));
   }
   return writer.Finish(kPlanSchemaVersion);
 }

@@ -17,8 +17,8 @@
 
 namespace reshard {
 
-// 2: simulation-only plans.
-inline constexpr std::uint32_t kPlanSchemaVersion = 2;
+// 2: simulation-only plans. 3: declared zeros, and bytes at several places of a rank.
+inline constexpr std::uint32_t kPlanSchemaVersion = 3;
 
 Result<std::string> EncodePlan(const Plan& plan);
 // `place` names the file in errors. Damaged, truncated, foreign or newer bytes are refused with a

@@ -17,7 +17,7 @@ constexpr std::size_t kHashedHeadBytes = kContainerHeadBytes - 8;
 constexpr std::array<std::string_view, kLastSectionKind + 1> kKindNames{
     "",           "header",   "job text", "tensors",   "ranks",    "in-place pairs",
     "parameters", "regions",  "demand",   "fragments", "programs", "schedule",
-    "transfers",  "schedule", "traffic"};
+    "transfers",  "schedule", "traffic",  "zeros"};
 
 template <std::unsigned_integral Number>
 void Append(std::string& out, Number value) {
@@ -44,7 +44,7 @@ constexpr const char* kRecompile = "write the plan again with reshard-compile, o
 std::string SectionName(SectionKind kind, std::uint32_t index, std::uint32_t part) {
   std::string name(kKindNames[static_cast<std::size_t>(kind)]);
   if (kind == SectionKind::kParameters || kind == SectionKind::kRegions ||
-      kind == SectionKind::kPrograms) {
+      kind == SectionKind::kPrograms || kind == SectionKind::kZeros) {
     name += fmt::format(" of layout {}", index);
   }
   if (kind == SectionKind::kRank) name += fmt::format(" of rank {}", index);

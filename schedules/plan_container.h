@@ -40,8 +40,9 @@ enum class SectionKind : std::uint32_t {
   kTransfers,  // in parts
   kRank,       // one per rank
   kTraffic,    // of a simulation-only plan
+  kZeros,      // per layout that declares any, in parts
 };
-inline constexpr std::uint32_t kLastSectionKind = static_cast<std::uint32_t>(SectionKind::kTraffic);
+inline constexpr std::uint32_t kLastSectionKind = static_cast<std::uint32_t>(SectionKind::kZeros);
 
 // "regions of layout 3, part 1".
 std::string SectionName(SectionKind kind, std::uint32_t index, std::uint32_t part);

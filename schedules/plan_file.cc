@@ -144,7 +144,9 @@ Result<void> RankPartReader::ReadLayout(LayoutIndex layout, const std::vector<Cl
 
 Result<RankPart> RankPartReader::Read(RankIndex rank) {
   if (auto done = ReadTable(); !done) return tl::unexpected(done.error());
-  if (!table_.empty() && table_.back().kind == SectionKind::kTraffic) {
+  const auto traffic = FindSections(table_, SectionKind::kTraffic, 0, place_);
+  if (!traffic) return tl::unexpected(traffic.error());
+  if (!traffic->empty()) {
     return InputError(place_, "is a simulation-only plan, which has nothing to replay",
                       "compile the job with --planner optimal");
   }

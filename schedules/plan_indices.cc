@@ -33,6 +33,20 @@ Result<void> RanksFit(const JobRecords& job) {
   return {};
 }
 
+Result<void> ZerosFit(const RankLayout& layout, std::size_t index) {
+  for (std::int64_t k = 0; k < layout.zeros.size(); ++k) {
+    const Region region = layout.zeros[k];
+    if (region.tensor != kZeroTensor) {
+      return Bad(fmt::format("layout {}, zeros {}", index, k), "they are of a tensor");
+    }
+    if (!IsRow(region.parameter, layout.parameters)) {
+      return Bad(fmt::format("layout {}, zeros {}", index, k),
+                 fmt::format("there is no parameter {}", region.parameter));
+    }
+  }
+  return {};
+}
+
 Result<void> LayoutsFit(const JobRecords& job) {
   for (std::size_t i = 0; i < job.layouts.size(); ++i) {
     const RankLayout& layout = job.layouts[i];
@@ -52,6 +66,7 @@ Result<void> LayoutsFit(const JobRecords& job) {
                                         tensor.shape.size(), tensor.name));
       }
     }
+    if (auto fit = ZerosFit(layout, i); !fit) return fit;
   }
   return {};
 }
@@ -101,21 +116,24 @@ Result<void> ProgramsFit(const Plan& plan) {
   for (const CopyProgram& program : plan.programs) {
     const std::string place =
         fmt::format("program of layout {}, class {}", program.layout, program.demand_class);
+    const bool is_zero = program.demand_class == kZeroClass;
     if (!IsRow(program.layout, plan.job.layouts) ||
-        !IsRow(program.demand_class, plan.demand.classes)) {
+        (!is_zero && !IsRow(program.demand_class, plan.demand.classes))) {
       return Bad(place, "there is no such layout or class");
     }
-    if (last != nullptr && std::tuple(last->layout, last->demand_class) >=
+    if (last != nullptr && std::tuple(last->layout, last->demand_class) >
                                std::tuple(program.layout, program.demand_class)) {
       return Bad(place, "programs do not ascend by layout and class");
     }
-    const DemandClass& demand_class =
-        plan.demand.classes[static_cast<std::size_t>(program.demand_class)];
-    if (program.size() != demand_class.fragment_count) {
-      return Bad(place, fmt::format("{} entries for {} fragments", program.size(),
-                                    demand_class.fragment_count));
-    }
     const RankLayout& layout = plan.job.layouts[static_cast<std::size_t>(program.layout)];
+    const std::int64_t wanted =
+        is_zero
+            ? layout.zeros.size()
+            : plan.demand.classes[static_cast<std::size_t>(program.demand_class)].fragment_count;
+    if (program.size() != wanted) {
+      return Bad(place, fmt::format("{} entries for {} {}", program.size(), wanted,
+                                    is_zero ? "regions of zeros" : "fragments"));
+    }
     for (std::int64_t i = 0; i < program.size(); ++i) {
       if (!IsRow(program[i].parameter, layout.parameters)) {
         return Bad(place,

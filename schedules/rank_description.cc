@@ -37,6 +37,13 @@ std::int64_t ColumnBytes(const Plan& plan, ColumnIndex index) {
   return column.end - column.begin;
 }
 
+// Bytes that `rank` writes of a column: once for each place.
+std::int64_t WrittenBytes(const Plan& plan, const Rank& rank, ColumnIndex index) {
+  const auto places = FindPrograms(plan.programs, rank.destination_layout,
+                                   plan.columns[static_cast<std::size_t>(index)].demand_class);
+  return ColumnBytes(plan, index) * static_cast<std::int64_t>(places.size());
+}
+
 void DescribeSlots(const Plan& plan, const RankSchedule& schedule, RankDescription& description) {
   for (const Slot& slot : schedule.slots) {
     SlotDescription one{slot.kind,
@@ -51,12 +58,19 @@ void DescribeSlots(const Plan& plan, const RankSchedule& schedule, RankDescripti
       if (slot.kind == SlotKind::kPack && item.origin_slot == kFromParameters) {
         description.packed_bytes += bytes;
       }
-      if (item.unpack) description.unpacked_bytes += bytes;
+      if (item.unpack) {
+        description.unpacked_bytes += WrittenBytes(plan, description.record, item.column);
+      }
     }
     description.slots.push_back(one);
   }
   for (const LocalMove& move : schedule.local_moves) {
-    description.moved_bytes += ColumnBytes(plan, move.column);
+    description.moved_bytes += WrittenBytes(plan, description.record, move.column);
+  }
+  if (schedule.zero_round == kNoZeros) return;
+  for (const CopyProgram& program :
+       FindPrograms(plan.programs, description.record.destination_layout, kZeroClass)) {
+    description.zeroed_bytes += program.bytes();
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
+#include <span>
 
 #include "foundation/checked_arithmetic.h"
 
@@ -24,15 +24,8 @@ std::vector<CopyProgram> ProgramsOf(const Plan& plan, LayoutIndex layout,
                                     const std::vector<ClassIndex>& classes) {
   std::vector<CopyProgram> programs;
   for (const ClassIndex demand_class : classes) {
-    const auto found = std::lower_bound(
-        plan.programs.begin(), plan.programs.end(), std::tuple(layout, demand_class),
-        [](const CopyProgram& program, const std::tuple<LayoutIndex, ClassIndex>& key) {
-          return std::tuple(program.layout, program.demand_class) < key;
-        });
-    if (found != plan.programs.end() && found->layout == layout &&
-        found->demand_class == demand_class) {
-      programs.push_back(*found);
-    }
+    const std::span<const CopyProgram> places = FindPrograms(plan.programs, layout, demand_class);
+    programs.insert(programs.end(), places.begin(), places.end());
   }
   return programs;
 }
@@ -121,6 +114,7 @@ ClassesOfSchedule ClassesOf(const RankSchedule& schedule, const std::vector<Colu
     classes.read.push_back(class_of(move.column));
     classes.written.push_back(class_of(move.column));
   }
+  if (schedule.zero_round != kNoZeros) classes.written.push_back(kZeroClass);
   SortUnique(classes.read);
   SortUnique(classes.written);
   return classes;

@@ -27,10 +27,12 @@ struct RankPart {
   std::vector<Parameter> source_parameters;
   std::vector<Parameter> destination_parameters;
   std::vector<InPlacePair> in_place;
-  std::vector<CopyProgram> source_programs;       // ascending by class; only classes it reads
-  std::vector<CopyProgram> destination_programs;  // ascending by class; only classes it writes
-  std::vector<Profile> profiles;                  // those its columns use, renumbered
-  std::vector<Column> columns;                    // those its slots and local moves use, renumbered
+  // Ascending by class, one per place; only of classes it reads and writes, and of zeros if it
+  // writes any.
+  std::vector<CopyProgram> source_programs;
+  std::vector<CopyProgram> destination_programs;
+  std::vector<Profile> profiles;  // those its columns use, renumbered
+  std::vector<Column> columns;    // those its slots and local moves use, renumbered
   RankSchedule schedule;
   std::vector<RankTransfer> sends;  // both in the order of Plan::transfers
   std::vector<RankTransfer> receives;
@@ -56,8 +58,8 @@ struct SchedulePart {
 SchedulePart ExtractSchedulePart(const Plan& plan, RankIndex rank,
                                  const TransfersByRank& transfers);
 
-// The classes a rank packs from, and unpacks to, its parameters; ascending. `columns` are those the
-// schedule's column numbers count.
+// The classes a rank packs from, and unpacks to, its parameters; ascending, kZeroClass among the
+// latter if it writes zeros. `columns` are those the schedule's column numbers count.
 struct ClassesOfSchedule {
   std::vector<ClassIndex> read;
   std::vector<ClassIndex> written;

@@ -35,6 +35,7 @@ void AddMovesAndWaits(const RankSchedule& schedule, format::RankSection& message
     message.add_wait_on(static_cast<std::uint32_t>(wait.on));
     message.add_wait_lag(wait.lag);
   }
+  message.set_zero_round(static_cast<std::uint32_t>(schedule.zero_round - kNoZeros));
 }
 
 void AddTransfers(const RankPart& part, format::RankSection& message) {
@@ -140,6 +141,7 @@ Result<void> ReadMovesAndWaits(const format::RankSection& message, const Section
                                    static_cast<Lane>(message.wait_on(i)),
                                    narrow(message.wait_lag(i))});
   }
+  part.schedule.zero_round = narrow(std::int64_t{message.zero_round()} + kNoZeros);
   if (!narrow.ok() || !column.ok() || !first_round.ok()) {
     return context.Malformed("a number out of range");
   }

@@ -2,7 +2,9 @@
 //
 // A region maps element (i_0, .., i_{n-1}) of the box [begin, begin + extent) of a logical tensor
 // to element  offset + sum_k (i_k - begin_k) * stride_k  of a parameter. All are counted in
-// elements. The box may be of any number of dims (0 for a scalar) and never empty.
+// elements. The box may be of any number of dims (0 for a scalar) and never empty. A region of
+// kZeroTensor is of no tensor: its elements are declared zeros, and its box begins at 0 in every
+// dim.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +16,7 @@ namespace reshard {
 
 using TensorIndex = std::int32_t;
 using ParameterIndex = std::int32_t;
+inline constexpr TensorIndex kZeroTensor = -1;
 
 // A view of one region, valid while its table lives and is not added to.
 struct Region {

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <tuple>
 #include <utility>
 
 namespace reshard::verification {
@@ -35,17 +33,6 @@ ChunkSpans::ChunkSpans(const Plan& plan) {
     if (rest > 0) spans_.push_back({last, last + 1, rest});
     starts_.push_back(spans_.size());
   }
-}
-
-const CopyProgram* FindProgram(const Plan& plan, LayoutIndex layout, ClassIndex demand_class) {
-  const auto found = std::lower_bound(
-      plan.programs.begin(), plan.programs.end(), std::tuple(layout, demand_class),
-      [](const CopyProgram& program, const std::tuple<LayoutIndex, ClassIndex>& key) {
-        return std::tuple(program.layout, program.demand_class) < key;
-      });
-  const bool is_found = found != plan.programs.end() && found->layout == layout &&
-                        found->demand_class == demand_class;
-  return is_found ? &*found : nullptr;
 }
 
 }  // namespace reshard::verification

@@ -54,17 +54,19 @@ class ChunkSpans {
 Result<void> VerifyRecords(const Plan& plan);
 
 // verify_regions.cc: regions lie inside their tensors and parameters, have their dtype and are in
-// order; those of one destination layout write no byte of a parameter twice.
+// order, zeros likewise; those of one destination layout write no byte of a parameter twice.
 Result<void> VerifyRegions(const Plan& plan);
 
 // verify_demand.cc: holders hold; the fragments of the classes a rank needs tile its regions
-// exactly; every program addresses, entry by entry, the bytes of its fragments where the layout has
-// them.
+// exactly, those of several places each of their regions; every program addresses, entry by entry,
+// the bytes of its fragments where the layout has them; programs of zeros address the declared
+// ones.
 Result<void> VerifyDemand(const Plan& plan);
 
 // verify_flow.cc: every item holds the bytes its column names: packed from a holder's parameters or
-// received from an item of the same column, at the right round; and every needer gets every byte of
-// its classes written exactly once.
+// received from an item of the same column, at the right round; every needer gets every byte of its
+// classes written exactly once (at all its places), and every rank whose destination layout
+// declares zeros, and no other, has a round to write them in.
 Result<void> VerifyFlow(const Plan& plan);
 
 // verify_staging.cc: slots lie apart, hold what every round puts in, are read after they are filled
@@ -93,11 +95,16 @@ struct SharedParameters {
 SharedParameters FindSharedParameters(const JobRecords& job, const Rank& rank);
 
 // The parts of a class that a rank has in place already: source and destination are the same bytes.
-// Ascending, not touching. `shared` is the rank's, either program may be null.
-std::vector<ByteRange> BytesInPlace(const Demand& demand, const CopyProgram* source,
-                                    const CopyProgram* destination, const SharedParameters& shared);
+// Ascending, not touching. `shared` is the rank's; source and destination are its programs of the
+// class, one per place, either may be empty. What the destination has at several places is never in
+// place as a whole: others are written from the first.
+std::vector<ByteRange> BytesInPlace(const Demand& demand, std::span<const CopyProgram> source,
+                                    std::span<const CopyProgram> destination,
+                                    const SharedParameters& shared);
 
-// The program of a class in a layout, or null.
-const CopyProgram* FindProgram(const Plan& plan, LayoutIndex layout, ClassIndex demand_class);
+// Whether an entry of a source and one of a destination program are the same bytes in the memory of
+// a rank whose shared parameters are `shared`.
+bool LieInPlace(const CopyEntry& source, const CopyEntry& destination,
+                const SharedParameters& shared);
 
 }  // namespace reshard::verification

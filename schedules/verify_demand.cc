@@ -101,6 +101,12 @@ Result<std::vector<Relation>> RelationsOf(const Plan& plan) {
     return *counts;
   };
   std::vector<Relation> relations;
+  for (const auto& [layout, count] : all) {
+    if (layout == kNoLayout) continue;
+    if (!plan.job.layouts[static_cast<std::size_t>(layout)].zeros.empty()) {
+      relations.push_back({layout, kZeroClass, true});
+    }
+  }
   for (std::size_t c = 0; c < plan.demand.classes.size(); ++c) {
     const DemandClass& demand_class = plan.demand.classes[c];
     const auto index = static_cast<ClassIndex>(c);
@@ -268,6 +274,27 @@ class LayoutChecker {
     return {};
   }
 
+  // The program of the layout's zeros has an entry for each of them.
+  Result<void> CheckZeros(const CopyProgram& program) {
+    const RankLayout& layout = plan_.job.layouts[static_cast<std::size_t>(layout_)];
+    for (std::int64_t i = 0; i < program.size(); ++i) {
+      const Region region = layout.zeros[i];
+      const CopyEntry entry = program[i];
+      const std::int64_t element_bytes =
+          ElementBytes(layout.parameters[static_cast<std::size_t>(region.parameter)].dtype);
+      if (EntryBytes(entry) == Volume(region.extent) * element_bytes &&
+          entry.parameter == region.parameter) {
+        in_program_.SetEntry(entry);
+        in_region_.SetFragment({kZeroTensor, 0, region.begin, region.extent}, region,
+                               element_bytes);
+        if (in_program_ == in_region_) continue;
+      }
+      return Broken(1, fmt::format("layout {}, zeros {}", layout_, i),
+                    "the program's entry addresses other bytes than are declared zero");
+    }
+    return {};
+  }
+
   // Fragments are inside their regions; so if they are disjoint and as large together, they tile
   // them.
   Result<void> CheckTiling() {
@@ -343,30 +370,36 @@ class LayoutChecker {
   AddressMap in_region_;
 };
 
-// There is a program for each relation and no other.
+// There is a program for each relation, more where the layout needs the class at several places,
+// and no other.
 Result<void> CheckProgramsAreThose(const Plan& plan, const std::vector<Relation>& relations) {
-  const std::size_t count = std::max(relations.size(), plan.programs.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool is_missing =
-        i < relations.size() &&
-        (i == plan.programs.size() ||
-         std::tuple(relations[i].layout, relations[i].demand_class) <
-             std::tuple(plan.programs[i].layout, plan.programs[i].demand_class));
-    if (is_missing) {
-      return Broken(
-          1, fmt::format("layout {}, class {}", relations[i].layout, relations[i].demand_class),
-          fmt::format("ranks of the layout {} the class, but it has no program",
-                      relations[i].needs ? "need" : "hold"));
+  const auto key_of = [](const auto& row) { return std::tuple(row.layout, row.demand_class); };
+  const std::vector<CopyProgram>& programs = plan.programs;
+  std::size_t at = 0;
+  for (const Relation& relation : relations) {
+    if (at < programs.size() && key_of(programs[at]) < key_of(relation)) break;
+    if (at == programs.size() || key_of(programs[at]) != key_of(relation)) {
+      if (relation.demand_class == kZeroClass) {
+        return Broken(1, fmt::format("layout {}", relation.layout),
+                      "it declares zeros, but has no program of them");
+      }
+      return Broken(1, fmt::format("layout {}, class {}", relation.layout, relation.demand_class),
+                    fmt::format("ranks of the layout {} the class, but it has no program",
+                                relation.needs ? "need" : "hold"));
     }
-    if (i == relations.size() || relations[i].layout != plan.programs[i].layout ||
-        relations[i].demand_class != plan.programs[i].demand_class) {
-      return Broken(1,
-                    fmt::format("program of layout {}, class {}", plan.programs[i].layout,
-                                plan.programs[i].demand_class),
-                    "no rank of the layout holds or needs the class");
+    const std::size_t first = at;
+    while (at < programs.size() && key_of(programs[at]) == key_of(relation)) ++at;
+    if (at - first > 1 && (!relation.needs || relation.demand_class == kZeroClass)) {
+      return Broken(1, fmt::format("layout {}, class {}", relation.layout, relation.demand_class),
+                    "it has a program of a second place that is never written");
     }
   }
-  return {};
+  if (at == programs.size()) return {};
+  return Broken(
+      1,
+      fmt::format("program of layout {}, class {}", programs[at].layout, programs[at].demand_class),
+      programs[at].demand_class == kZeroClass ? "the layout declares no zeros that a rank writes"
+                                              : "no rank of the layout holds or needs the class");
 }
 
 }  // namespace
@@ -383,10 +416,18 @@ Result<void> VerifyDemand(const Plan& plan) {
     }
   }
   std::size_t at = 0;
+  std::size_t relation = 0;
   for (LayoutIndex layout = 0; layout < static_cast<LayoutIndex>(is_needed.size()); ++layout) {
     LayoutChecker checker(plan, layout);
-    for (; at < relations->size() && (*relations)[at].layout == layout; ++at) {
-      const auto done = checker.CheckProgram(plan.programs[at], (*relations)[at].needs);
+    for (; at < plan.programs.size() && plan.programs[at].layout == layout; ++at) {
+      const CopyProgram& program = plan.programs[at];
+      while ((*relations)[relation].layout != layout ||
+             (*relations)[relation].demand_class != program.demand_class) {
+        ++relation;
+      }
+      const auto done = program.demand_class == kZeroClass
+                            ? checker.CheckZeros(program)
+                            : checker.CheckProgram(program, (*relations)[relation].needs);
       if (!done) return done;
     }
     if (!is_needed[static_cast<std::size_t>(layout)]) continue;

@@ -206,9 +206,9 @@ Result<void> CheckCovers(const Plan& plan, RankIndex rank, std::span<const Class
   const SharedParameters shared = FindSharedParameters(plan.job, record);
   if (!shared.empty()) {
     for (const ClassIndex demand_class : needed) {
-      for (const ByteRange& bytes :
-           BytesInPlace(plan.demand, FindProgram(plan, record.source_layout, demand_class),
-                        FindProgram(plan, record.destination_layout, demand_class), shared)) {
+      for (const ByteRange& bytes : BytesInPlace(
+               plan.demand, FindPrograms(plan.programs, record.source_layout, demand_class),
+               FindPrograms(plan.programs, record.destination_layout, demand_class), shared)) {
         pieces.push_back({demand_class, bytes});
       }
     }
@@ -227,6 +227,18 @@ Result<void> CheckCovers(const Plan& plan, RankIndex rank, std::span<const Class
   return {};
 }
 
+// Zeros are written in one step as a whole; their program has each of them once.
+Result<void> CheckZeroRound(const Plan& plan, RankIndex rank) {
+  const LayoutIndex layout = plan.job.ranks[static_cast<std::size_t>(rank)].destination_layout;
+  const bool declares =
+      layout != kNoLayout && !plan.job.layouts[static_cast<std::size_t>(layout)].zeros.empty();
+  const bool writes = plan.schedules[static_cast<std::size_t>(rank)].zero_round != kNoZeros;
+  if (declares == writes) return {};
+  return Broken(1, fmt::format("rank {}", rank),
+                declares ? "the zeros that its destination layout declares are never written"
+                         : "it writes zeros, but its destination layout declares none");
+}
+
 }  // namespace
 
 Result<void> VerifyFlow(const Plan& plan) {
@@ -236,6 +248,7 @@ Result<void> VerifyFlow(const Plan& plan) {
   for (RankIndex rank = 0; done && rank < count; ++rank) {
     done = checker.CheckItems(rank);
     if (done) done = checker.CheckMoves(rank);
+    if (done) done = CheckZeroRound(plan, rank);
   }
   if (!done) return done;
   std::vector<std::vector<ClassIndex>> needed(plan.job.ranks.size());

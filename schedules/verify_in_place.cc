@@ -28,7 +28,7 @@ struct Access {
   Lane lane = Lane::kUnpack;
   std::int64_t step = 0;  // the last one that reads it, the first one that writes it
   ClassIndex demand_class = 0;
-  std::int64_t fragment = 0;
+  std::int64_t fragment = 0;  // or, of kZeroClass, the number of the zeros
 };
 
 // Bytes [begin, end) of a class's stream that are moved, chunk by chunk, from a first step on.
@@ -37,6 +37,7 @@ struct Passage {
   Lane lane = Lane::kUnpack;
   ColumnIndex column = 0;
   RoundIndex first_round = 0;
+  bool is_move = false;  // written from the rank's own source parameters
 };
 
 // Two runs that repeat with one stride are apart if they are so modulo the stride.
@@ -58,11 +59,18 @@ class RankInPlace {
     std::map<ParameterIndex, std::vector<Access>> reads;  // by destination parameter
     std::map<ParameterIndex, std::vector<Access>> writes;
     for (const Passage& passage : reads_) {
-      Collect(passage, record.source_layout, /*writes=*/false, reads);
+      const auto places = FindPrograms(plan_.programs, record.source_layout, passage.demand_class);
+      if (!places.empty()) Collect(passage, places.front(), nullptr, /*writes=*/false, reads);
     }
     for (const Passage& passage : writes_) {
-      Collect(passage, record.destination_layout, /*writes=*/true, writes);
+      const auto sources = FindPrograms(plan_.programs, record.source_layout, passage.demand_class);
+      const CopyProgram* moved = passage.is_move && !sources.empty() ? &sources.front() : nullptr;
+      for (const CopyProgram& place :
+           FindPrograms(plan_.programs, record.destination_layout, passage.demand_class)) {
+        Collect(passage, place, moved, /*writes=*/true, writes);
+      }
     }
+    CollectZeros(record.destination_layout, writes);
     for (auto& [parameter, accesses] : reads) {
       const auto found = writes.find(parameter);
       if (found == writes.end()) continue;
@@ -74,9 +82,10 @@ class RankInPlace {
  private:
   void CollectPassages() {
     const RankSchedule& schedule = plan_.schedules[static_cast<std::size_t>(rank_)];
-    const auto passage = [this](Lane lane, ColumnIndex column, RoundIndex first_round) {
+    const auto passage = [this](Lane lane, ColumnIndex column, RoundIndex first_round,
+                                bool is_move = false) {
       return Passage{plan_.columns[static_cast<std::size_t>(column)].demand_class, lane, column,
-                     first_round};
+                     first_round, is_move};
     };
     for (const Slot& slot : schedule.slots) {
       for (const SlotItem& item : slot.items) {
@@ -88,7 +97,7 @@ class RankInPlace {
     }
     for (const LocalMove& move : schedule.local_moves) {
       reads_.push_back(passage(Lane::kUnpack, move.column, move.first_round));
-      writes_.push_back(passage(Lane::kUnpack, move.column, move.first_round));
+      writes_.push_back(passage(Lane::kUnpack, move.column, move.first_round, true));
     }
   }
 
@@ -99,19 +108,36 @@ class RankInPlace {
     return shared_.of_destination[index] < 0 ? -1 : parameter;
   }
 
-  // Adds an access per fragment of the passage that lies in shared memory.
-  void Collect(const Passage& passage, LayoutIndex layout, bool writes,
-               std::map<ParameterIndex, std::vector<Access>>& accesses) const {
-    const CopyProgram* program = FindProgram(plan_, layout, passage.demand_class);
-    if (program == nullptr) return;
+  void CollectZeros(LayoutIndex layout,
+                    std::map<ParameterIndex, std::vector<Access>>& accesses) const {
+    const RoundIndex round = plan_.schedules[static_cast<std::size_t>(rank_)].zero_round;
+    if (round == kNoZeros) return;
+    for (const CopyProgram& program : FindPrograms(plan_.programs, layout, kZeroClass)) {
+      for (std::int64_t i = 0; i < program.size(); ++i) {
+        const CopyEntry entry = program[i];
+        const ParameterIndex memory = SharedMemoryOf(entry.parameter, /*is_destination=*/true);
+        if (memory < 0) continue;
+        Access access = AccessOf(entry);
+        access.step = round;
+        access.demand_class = kZeroClass;
+        access.fragment = i;
+        accesses[memory].push_back(access);
+      }
+    }
+  }
+
+  // Adds an access per fragment of the passage that lies in shared memory. What a local move, whose
+  // source program is `moved`, copies onto itself stays as it is: it is not written.
+  void Collect(const Passage& passage, const CopyProgram& program, const CopyProgram* moved,
+               bool writes, std::map<ParameterIndex, std::vector<Access>>& accesses) const {
     const Column& column = plan_.columns[static_cast<std::size_t>(passage.column)];
     const std::vector<std::int64_t> starts =
         ChunkStarts(column, plan_.profiles[static_cast<std::size_t>(column.profile)]);
     const DemandClass& demand_class =
         plan_.demand.classes[static_cast<std::size_t>(passage.demand_class)];
     std::int64_t begin = 0;
-    for (std::int64_t i = 0; i < program->size(); ++i) {
-      const CopyEntry entry = (*program)[i];
+    for (std::int64_t i = 0; i < program.size(); ++i) {
+      const CopyEntry entry = program[i];
       const std::int64_t end = begin + entry.bytes();
       const std::int64_t from = std::max(begin, column.begin);
       const std::int64_t to = std::min(end, column.end);
@@ -119,6 +145,7 @@ class RankInPlace {
       if (from >= to) continue;
       const ParameterIndex memory = SharedMemoryOf(entry.parameter, writes);
       if (memory < 0) continue;
+      if (moved != nullptr && LieInPlace((*moved)[i], entry, shared_)) continue;
       Access access = AccessOf(entry);
       // The chunk of a byte: the last one that starts at or before it. Empty ones start there too,
       // and the last of those that start together is the one with bytes.
@@ -171,8 +198,10 @@ class RankInPlace {
         const Access& write = writes[at];
         if (IsOrdered(order, read, write) || AreApart(read, write)) continue;
         return Broken(3,
-                      fmt::format("rank {}, class {}, fragment {}", rank_, write.demand_class,
-                                  write.fragment),
+                      write.demand_class == kZeroClass
+                          ? fmt::format("rank {}, zeros {}", rank_, write.fragment)
+                          : fmt::format("rank {}, class {}, fragment {}", rank_, write.demand_class,
+                                        write.fragment),
                       fmt::format("round {} writes it in place over fragment {} of class {}, which "
                                   "round {} may still read",
                                   write.step, read.fragment, read.demand_class, read.step));
@@ -224,28 +253,34 @@ SharedParameters FindSharedParameters(const JobRecords& job, const Rank& rank) {
   return shared;
 }
 
-std::vector<ByteRange> BytesInPlace(const Demand& demand, const CopyProgram* source,
-                                    const CopyProgram* destination,
-                                    const SharedParameters& shared) {
-  std::vector<ByteRange> ranges;
-  if (source == nullptr || destination == nullptr) return ranges;
-  const DemandClass& demand_class = demand.classes[static_cast<std::size_t>(source->demand_class)];
+bool LieInPlace(const CopyEntry& source, const CopyEntry& destination,
+                const SharedParameters& shared) {
+  if (shared.empty() ||
+      shared.of_source[static_cast<std::size_t>(source.parameter)] != destination.parameter) {
+    return false;
+  }
   AddressMap read;
   AddressMap written;
+  read.SetEntry(source);
+  written.SetEntry(destination);
+  return read == written;
+}
+
+std::vector<ByteRange> BytesInPlace(const Demand& demand, std::span<const CopyProgram> source,
+                                    std::span<const CopyProgram> destination,
+                                    const SharedParameters& shared) {
+  std::vector<ByteRange> ranges;
+  if (source.empty() || destination.size() != 1) return ranges;
+  const CopyProgram& from = source.front();
+  const CopyProgram& to = destination.front();
+  const DemandClass& demand_class = demand.classes[static_cast<std::size_t>(from.demand_class)];
   std::int64_t begin = 0;
-  for (std::int64_t i = 0; i < source->size(); ++i) {
-    const CopyEntry from = (*source)[i];
-    const CopyEntry to = (*destination)[i];
+  for (std::int64_t i = 0; i < from.size(); ++i) {
     const std::int64_t end = begin + demand.fragments[demand_class.first_fragment + i].bytes;
-    const bool is_shared =
-        !shared.empty() &&
-        shared.of_source[static_cast<std::size_t>(from.parameter)] == to.parameter;
-    if (is_shared) {
-      read.SetEntry(from);
-      written.SetEntry(to);
-      if (read == written && !ranges.empty() && ranges.back().end == begin) {
+    if (LieInPlace(from[i], to[i], shared)) {
+      if (!ranges.empty() && ranges.back().end == begin) {
         ranges.back().end = end;
-      } else if (read == written) {
+      } else {
         ranges.push_back({begin, end});
       }
     }

@@ -214,6 +214,9 @@ Result<void> CheckMovesAndWaits(const Plan& plan, std::size_t rank) {
                     "its chunks lie outside the plan's rounds");
     }
   }
+  if (schedule.zero_round < kNoZeros || schedule.zero_round >= plan.round_count) {
+    return Broken(1, fmt::format("rank {}", rank), "it writes its zeros outside the plan's rounds");
+  }
   // A wait that leads back in (round, lane) order only makes every chain of waits end.
   for (std::size_t i = 0; i < schedule.waits.size(); ++i) {
     const Wait& wait = schedule.waits[i];

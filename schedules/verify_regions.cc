@@ -80,13 +80,45 @@ Result<void> CheckRegions(const JobRecords& job, std::size_t index) {
   return {};
 }
 
+Result<void> CheckZeros(const JobRecords& job, std::size_t index) {
+  const RankLayout& layout = job.layouts[index];
+  for (std::int64_t i = 0; i < layout.zeros.size(); ++i) {
+    const Region region = layout.zeros[i];
+    const std::string place = fmt::format("layout {}, zeros {}", index, i);
+    for (std::size_t k = 0; k < region.extent.size(); ++k) {
+      if (region.begin[k] != 0 || region.extent[k] < 1 ||
+          (region.extent[k] > 1 && region.stride[k] < 1)) {
+        return Broken(1, place,
+                      fmt::format("dim {} is empty, does not begin at 0 or has no stride", k));
+      }
+    }
+    const Parameter& parameter = layout.parameters[static_cast<std::size_t>(region.parameter)];
+    const std::optional<std::int64_t> last = LastElement(region);
+    if (region.offset < 0 || !last || *last >= ElementsOf(parameter.shape)) {
+      return Broken(1, place,
+                    fmt::format("they reach beyond parameter \"{}\", which has {} elements",
+                                parameter.name, ElementsOf(parameter.shape)));
+    }
+    if (i == 0) continue;
+    const Region before = layout.zeros[i - 1];
+    if (std::tuple(before.parameter, before.offset) >=
+        std::tuple(region.parameter, region.offset)) {
+      return Broken(6, place, "zeros do not ascend by parameter and offset");
+    }
+  }
+  return {};
+}
+
 // Whether the regions of one parameter touch no element twice. Three tests, each exact where it
 // says yes, from cheap to dear: their extents in memory lie apart; their boxes in the parameter's
 // own coordinates lie apart; their runs of elements, sorted, lie apart.
 class ParameterRegions {
  public:
-  ParameterRegions(const RankLayout& layout, std::span<const std::int64_t> regions)
+  // Regions of `layout` from number `first_zeros` on are its zeros.
+  ParameterRegions(const RankLayout& layout, std::int64_t first_zeros,
+                   std::span<const std::int64_t> regions)
       : layout_(layout),
+        first_zeros_(first_zeros),
         regions_(regions),
         parameter_(
             layout.parameters[static_cast<std::size_t>(layout.regions[regions[0]].parameter)]) {}
@@ -215,20 +247,34 @@ class ParameterRegions {
     });
     for (std::size_t i = 1; i < runs.size(); ++i) {
       if (runs[i].begin >= runs[i - 1].end) continue;
-      return fmt::format("regions {} and {} overlap at element {} of parameter \"{}\"",
-                         std::min(runs[i - 1].region, runs[i].region),
-                         std::max(runs[i - 1].region, runs[i].region), runs[i].begin,
-                         parameter_.name);
+      const std::int64_t first = std::min(runs[i - 1].region, runs[i].region);
+      const std::int64_t second = std::max(runs[i - 1].region, runs[i].region);
+      return fmt::format("{} and {} overlap at element {} of parameter \"{}\"",
+                         first < first_zeros_ ? fmt::format("regions {}", first)
+                                              : fmt::format("zeros {}", first - first_zeros_),
+                         second < first_zeros_ ? fmt::format("{}", second)
+                                               : fmt::format("zeros {}", second - first_zeros_),
+                         runs[i].begin, parameter_.name);
     }
     return "";
   }
 
   const RankLayout& layout_;
+  std::int64_t first_zeros_;
   std::span<const std::int64_t> regions_;
   const Parameter& parameter_;
 };
 
-Result<void> CheckWritesApart(const RankLayout& layout, std::size_t index) {
+Result<void> CheckWritesApart(const RankLayout& declared, std::size_t index) {
+  // Zeros are written as well: they are checked as further regions.
+  RankLayout with_zeros;
+  if (!declared.zeros.empty()) {
+    with_zeros = declared;
+    for (std::int64_t i = 0; i < declared.zeros.size(); ++i) {
+      with_zeros.regions.Add(declared.zeros[i]);
+    }
+  }
+  const RankLayout& layout = declared.zeros.empty() ? declared : with_zeros;
   std::vector<std::int64_t> regions(static_cast<std::size_t>(layout.regions.size()));
   for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = static_cast<std::int64_t>(i);
   const auto parameter_of = [&layout](std::int64_t i) { return layout.regions[i].parameter; };
@@ -239,8 +285,9 @@ Result<void> CheckWritesApart(const RankLayout& layout, std::size_t index) {
     std::size_t end = begin;
     while (end < regions.size() && parameter_of(regions[end]) == parameter_of(regions[begin]))
       ++end;
-    const std::string fault =
-        ParameterRegions(layout, std::span(regions).subspan(begin, end - begin)).Fault();
+    const std::string fault = ParameterRegions(layout, declared.regions.size(),
+                                               std::span(regions).subspan(begin, end - begin))
+                                  .Fault();
     if (!fault.empty()) return Broken(1, fmt::format("layout {}", index), fault);
     begin = end;
   }
@@ -258,6 +305,7 @@ Result<void> VerifyRegions(const Plan& plan) {
   }
   for (std::size_t i = 0; i < plan.job.layouts.size(); ++i) {
     if (auto done = CheckRegions(plan.job, i); !done) return done;
+    if (auto done = CheckZeros(plan.job, i); !done) return done;
     if (!is_written[i]) continue;
     if (auto done = CheckWritesApart(plan.job.layouts[i], i); !done) return done;
   }

@@ -121,8 +121,9 @@ class WorkloadBuilder {
   }
 
   // Adds the chunks of `column`, the first of them in round `first_round`, to `changes_`, rounded
-  // up to the alignment of items (`aligned`) or as they are.
-  Result<void> AddColumn(ColumnIndex column, std::int64_t first_round, bool aligned) {
+  // up to the alignment of items (`aligned`) or as they are, each `times` times.
+  Result<void> AddColumn(ColumnIndex column, std::int64_t first_round, bool aligned,
+                         std::int64_t times = 1) {
     if (!Within(column, columns_.size())) {
       return InputError("", "there is no column " + std::to_string(column));
     }
@@ -135,6 +136,9 @@ class WorkloadBuilder {
       const Segment& chunk = chunks_[static_cast<std::size_t>(range.first + i)];
       std::int64_t bytes = chunk.bytes;
       if (aligned) bytes = CeilDivide(bytes, kChunkAlignmentBytes) * kChunkAlignmentBytes;
+      const std::optional<std::int64_t> product = CheckedMultiply(bytes, times);
+      if (!product) return InputError("", "moves more than 2^63 bytes in one round");
+      bytes = *product;
       if (bytes != before) {
         changes_.push_back(
             {static_cast<RoundIndex>(first_round + chunk.first_round), bytes - before});
@@ -201,6 +205,30 @@ class WorkloadBuilder {
     return next.has_value();
   }
 
+  // How many places of `rank` a column is written to.
+  std::int64_t PlacesOf(std::size_t rank, ColumnIndex column) const {
+    if (!Within(column, plan_.columns.size())) return 1;  // AddColumn() reports it
+    const std::span<const CopyProgram> programs =
+        FindPrograms(plan_.programs, plan_.job.ranks[rank].destination_layout,
+                     plan_.columns[static_cast<std::size_t>(column)].demand_class);
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(programs.size()));
+  }
+
+  Result<void> AddZeros(std::size_t rank) {
+    const RoundIndex round = plan_.schedules[rank].zero_round;
+    if (round == kNoZeros) return {};
+    if (round < 0 || round >= kLastRound) {
+      return InputError("zeros", "their round is " + std::to_string(round));
+    }
+    for (const CopyProgram& program :
+         FindPrograms(plan_.programs, plan_.job.ranks[rank].destination_layout, kZeroClass)) {
+      const std::int64_t bytes = CeilDivide(program.bytes(), 2);
+      changes_.push_back({round, bytes});
+      changes_.push_back({round + 1, -bytes});
+    }
+    return {};
+  }
+
   Result<void> ReadLanes(std::size_t rank) {
     const RankSchedule& schedule = plan_.schedules[rank];
     for (const SlotKind kind : {SlotKind::kPack, SlotKind::kReceive}) {
@@ -208,7 +236,9 @@ class WorkloadBuilder {
         if (schedule.slots[slot].kind != kind) continue;
         for (const SlotItem& item : schedule.slots[slot].items) {
           if (kind == SlotKind::kReceive && !item.unpack) continue;
-          if (Result<void> added = AddColumn(item.column, item.first_round, false); !added) {
+          const std::int64_t places = kind == SlotKind::kReceive ? PlacesOf(rank, item.column) : 1;
+          if (Result<void> added = AddColumn(item.column, item.first_round, false, places);
+              !added) {
             added.error().place = Numbered("slot", static_cast<std::int64_t>(slot));
             return added;
           }
@@ -216,11 +246,14 @@ class WorkloadBuilder {
       }
       if (kind == SlotKind::kReceive) {
         for (const LocalMove& move : schedule.local_moves) {
-          if (Result<void> added = AddColumn(move.column, move.first_round, false); !added) {
+          const std::int64_t places = PlacesOf(rank, move.column);
+          if (Result<void> added = AddColumn(move.column, move.first_round, false, places);
+              !added) {
             added.error().place = "local move";
             return added;
           }
         }
+        if (Result<void> added = AddZeros(rank); !added) return added;
       }
       const Result<SegmentRange> range = Close();
       if (!range) return tl::unexpected(range.error());

@@ -30,7 +30,9 @@ struct Workload {
   std::vector<Segment> segments;
   std::vector<SegmentRange> transfers;  // of Plan::transfers, by exchange round
   std::vector<SegmentRange> pack;       // per rank, bytes copied by its pack steps
-  std::vector<SegmentRange> unpack;  // per rank, bytes copied by its unpack steps and local moves
+  // Per rank, bytes copied by its unpack steps and local moves, once for each place they go to. A
+  // zero written counts half: a copy reads a byte and writes one, a fill only writes.
+  std::vector<SegmentRange> unpack;
 
   std::span<const Segment> Of(const SegmentRange& range) const {
     return std::span(segments).subspan(static_cast<std::size_t>(range.first),

@@ -92,6 +92,7 @@ JsonValue::Object DescriptionFields(const RankDescription& description) {
           {"packedBytes", description.packed_bytes},
           {"unpackedBytes", description.unpacked_bytes},
           {"movedBytes", description.moved_bytes},
+          {"zeroedBytes", description.zeroed_bytes},
           {"slots", Slots(description.slots)},
           {"peers", Peers(description.peers)},
           {"waits", Waits(description.waits)}};

@@ -27,17 +27,61 @@ bool JoinInto(TensorBox& box, const TensorBox& next) {
   return true;
 }
 
+// Appends to `rest` what of `box` lies outside of `taken`, as disjoint boxes.
+void Subtract(TensorBox box, const TensorBox& taken, std::vector<TensorBox>& rest) {
+  if (!Intersection(box, taken)) {
+    rest.push_back(std::move(box));
+    return;
+  }
+  for (std::size_t dim = 0; dim < box.begin.size(); ++dim) {
+    const std::int64_t end = box.begin[dim] + box.extent[dim];
+    const std::int64_t taken_end = taken.begin[dim] + taken.extent[dim];
+    if (box.begin[dim] < taken.begin[dim]) {
+      TensorBox& below = rest.emplace_back(box);
+      below.extent[dim] = taken.begin[dim] - box.begin[dim];
+      box.begin[dim] = taken.begin[dim];
+    }
+    if (end > taken_end) {
+      TensorBox& above = rest.emplace_back(box);
+      above.begin[dim] = taken_end;
+      above.extent[dim] = end - taken_end;
+    }
+    box.extent[dim] = std::min(end, taken_end) - box.begin[dim];
+  }
+}
+
+// `boxes` with what several of them have left to the first of them; ascending by begin.
+std::vector<TensorBox> EachOnce(std::vector<TensorBox> boxes) {
+  std::vector<TensorBox> disjoint;
+  for (TensorBox& box : boxes) {
+    std::vector<TensorBox> left{std::move(box)};
+    const std::size_t known = disjoint.size();
+    for (std::size_t i = 0; i < known && !left.empty(); ++i) {
+      std::vector<TensorBox> outside;
+      for (TensorBox& part : left) Subtract(std::move(part), disjoint[i], outside);
+      left = std::move(outside);
+    }
+    disjoint.insert(disjoint.end(), left.begin(), left.end());
+  }
+  std::ranges::sort(disjoint, {}, &TensorBox::begin);
+  return disjoint;
+}
+
 // The regions of one layout, tensor by tensor.
 class LayoutCursor {
  public:
   explicit LayoutCursor(const RegionTable& regions) : regions_(regions) {}
 
-  // Boxes of `tensor`; tensors ascend from call to call.
+  // Boxes of `tensor`, each byte in one of them however many places it has; tensors ascend from
+  // call to call.
   std::vector<TensorBox> Next(TensorIndex tensor) {
     while (next_ < regions_.size() && regions_[next_].tensor < tensor) ++next_;
-    std::vector<TensorBox> boxes;
+    std::vector<TensorBox> all;
     for (; next_ < regions_.size() && regions_[next_].tensor == tensor; ++next_) {
-      TensorBox box = BoxOf(regions_[next_]);
+      all.push_back(BoxOf(regions_[next_]));
+    }
+    std::vector<TensorBox> boxes;
+    for (TensorBox& box : EachOnce(std::move(all))) {
       if (boxes.empty() || !JoinInto(boxes.back(), box)) boxes.push_back(std::move(box));
     }
     return boxes;

@@ -32,6 +32,15 @@ Block Block::OfTensor(TensorIndex tensor, std::vector<std::int64_t> shape) {
   return block;
 }
 
+Block Block::Zeros(std::vector<std::int64_t> shape) {
+  return OfTensor(kZeroTensor, std::move(shape));
+}
+
+bool Block::HoldsElements() const {
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [](const Piece& piece) { return piece.tensor != kZeroTensor; });
+}
+
 Block Block::Padding(std::vector<std::int64_t> shape) {
   Block block;
   block.shape_ = std::move(shape);

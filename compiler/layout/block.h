@@ -2,10 +2,10 @@
 // logical tensors or padding. Adapters and explicit layouts only build expressions in it.
 //
 // A block is a shape and a list of pieces; a piece is a nest of loops that walks a part of one
-// tensor and a part of the block together. Whatever slicing, joining, stacking, transposing,
-// splitting and merging of dims can express is exact. All operations are values in, value out; all
-// sizes are in elements. They cost time proportional to pieces, never to elements; a piece is cut
-// only where a later operation leaves no single nest of loops.
+// tensor (or of zeros) and a part of the block together. Whatever slicing, joining, stacking,
+// transposing, splitting and merging of dims can express is exact. All operations are values in,
+// value out; all sizes are in elements. They cost time proportional to pieces, never to elements; a
+// piece is cut only where a later operation leaves no single nest of loops.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -26,9 +26,12 @@ class Block {
   // Elements nobody declares: never read, never written (pad rows).
   static Block Padding(std::vector<std::int64_t> shape);
 
+  // Elements that the refit fills with zeros, where the block is of the destination.
+  static Block Zeros(std::vector<std::int64_t> shape);
+
   const std::vector<std::int64_t>& shape() const { return shape_; }
   // Whether any element of the block is an element of a tensor.
-  bool HoldsElements() const { return !pieces_.empty(); }
+  bool HoldsElements() const;
 
   // Elements [start, stop) along `dim`, 0 <= start <= stop <= size (precondition). start == stop is
   // legal and keeps the other dims.
@@ -51,6 +54,8 @@ class Block {
   // particular order. The product of the shape fits 64 bits (precondition). The stride of a dim of
   // extent 1 carries no meaning.
   void AppendRegions(ParameterIndex parameter, RegionTable& regions) const;
+  // Its zeros likewise, of kZeroTensor.
+  void AppendZeros(ParameterIndex parameter, RegionTable& zeros) const;
 
  private:
   // One loop of a piece's nest: iteration i adds i * tensor_step to the index of tensor dim

@@ -81,6 +81,7 @@ void Block::AppendRegions(ParameterIndex parameter, RegionTable& regions) const 
   Sizes strides(shape_.size(), 1);
   for (std::size_t dim = shape_.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape_[dim];
   for (const Piece& piece : pieces_) {
+    if (piece.tensor == kZeroTensor) continue;
     Boxes boxes;
     boxes.begin.assign(piece.tensor_origin.begin(), piece.tensor_origin.end());
     boxes.extent.assign(boxes.begin.size(), 1);
@@ -99,6 +100,34 @@ void Block::AppendRegions(ParameterIndex parameter, RegionTable& regions) const 
       AddDim(dim, walks, boxes);
     }
     AddRepeated(piece.tensor, parameter, boxes, 0, regions);
+  }
+}
+
+void Block::AppendZeros(ParameterIndex parameter, RegionTable& zeros) const {
+  Sizes strides(shape_.size(), 1);
+  for (std::size_t dim = shape_.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape_[dim];
+  for (const Piece& piece : pieces_) {
+    if (piece.tensor != kZeroTensor) continue;
+    // Which zero goes where does not matter: each loop is a dim of its own.
+    Sizes begin;
+    Sizes extent;
+    Sizes stride;
+    for (const Loop& loop : piece.loops) {
+      if (loop.count == 1) continue;
+      begin.push_back(0);
+      extent.push_back(loop.count);
+      stride.push_back(loop.block_step * strides[static_cast<std::size_t>(loop.block_dim)]);
+    }
+    std::int64_t offset = 0;
+    for (std::size_t dim = 0; dim < shape_.size(); ++dim) {
+      offset += piece.block_origin[dim] * strides[dim];
+    }
+    zeros.Add({kZeroTensor,
+               parameter,
+               offset,
+               {begin.data(), begin.size()},
+               {extent.data(), extent.size()},
+               {stride.data(), stride.size()}});
   }
 }
 

@@ -225,6 +225,11 @@ Result<RankLayout> BuildRank(const JsonCursor& fields, const Resolved& layout, s
       region.parameter = *index;
       builder.AddRegion(region);
     }
+    for (std::int64_t z = 0; z < parameter.zeros.size(); ++z) {
+      Region region = parameter.zeros[z];
+      region.parameter = *index;
+      builder.AddZeros(region);
+    }
   }
   return At(fields.Place(), std::move(builder).Build());
 }

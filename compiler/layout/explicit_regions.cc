@@ -99,24 +99,34 @@ Result<ExplicitRegions> ResolveRegions(const Model& model,
   std::set<TensorIndex> tensors;
   std::map<std::pair<std::int32_t, std::string>, std::size_t> known;
   for (const ExplicitRegion& region : regions) {
-    const Result<TensorIndex> tensor = CheckTensor(model, region);
+    const bool zeros = region.tensor.empty();
+    const Result<TensorIndex> tensor = zeros ? kZeroTensor : CheckTensor(model, region);
     if (!tensor) return tl::unexpected(tensor.error());
-    tensors.insert(*tensor);
-    const DType dtype = model.tensors[static_cast<std::size_t>(*tensor)].dtype;
+    if (!zeros) tensors.insert(*tensor);
     std::vector<ExplicitParameterRegions>& of_rank = resolved.of_rank[region.rank];
     const auto [entry, added] =
         known.emplace(std::pair(region.rank, region.parameter), of_rank.size());
-    if (added) of_rank.push_back({{region.parameter, dtype, region.shape}, {}});
+    if (zeros && added && !region.dtype) {
+      return InputError(region.place,
+                        "no region before says the dtype of parameter " + region.parameter,
+                        "add \"dtype\"");
+    }
+    const DType dtype =
+        !zeros
+            ? model.tensors[static_cast<std::size_t>(*tensor)].dtype
+            : region.dtype.value_or(added ? DType::kBF16 : of_rank[entry->second].parameter.dtype);
+    if (added) of_rank.push_back({{region.parameter, dtype, region.shape}, {}, {}});
     ExplicitParameterRegions& parameter = of_rank[entry->second];
     if (parameter.parameter.shape != region.shape) {
       return InputError(region.place, "parameter " + region.parameter +
                                           " has another shape in an earlier region of this rank");
     }
     if (parameter.parameter.dtype != dtype) {
-      return InputError(region.place, "parameter " + region.parameter + " is " +
-                                          std::string(Name(parameter.parameter.dtype)) +
-                                          ", tensor " + region.tensor + " is " +
-                                          std::string(Name(dtype)));
+      return InputError(region.place,
+                        "parameter " + region.parameter + " is " +
+                            std::string(Name(parameter.parameter.dtype)) + ", " +
+                            (zeros ? "these zeros are " : "tensor " + region.tensor + " is ") +
+                            std::string(Name(dtype)));
     }
     std::vector<std::int64_t> begin;
     std::vector<std::int64_t> extent;
@@ -134,7 +144,7 @@ Result<ExplicitRegions> ResolveRegions(const Model& model,
       return InputError(region.place, "strides let elements of the box coincide or interlock",
                         "let each stride step over what smaller ones reach");
     }
-    parameter.regions.Add(added_region);
+    (zeros ? parameter.zeros : parameter.regions).Add(added_region);
   }
   resolved.tensors.assign(tensors.begin(), tensors.end());
   return resolved;

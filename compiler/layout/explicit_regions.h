@@ -17,6 +17,7 @@ namespace reshard {
 struct ExplicitParameterRegions {
   Parameter parameter;
   RegionTable regions;
+  RegionTable zeros;
 };
 
 struct ExplicitRegions {
@@ -32,8 +33,8 @@ struct ExplicitRegions {
 };
 
 // Errors: an unknown tensor, a box outside it, a box that leaves its parameter, regions of one
-// parameter that give it different shapes or dtypes. Without strides a box lies row-major in its
-// parameter, which must then have as many dims.
+// parameter that give it different shapes or dtypes, zeros of a parameter whose dtype nothing says.
+// Without strides a box lies row-major in its parameter, which must then have as many dims.
 Result<ExplicitRegions> ResolveRegions(const Model& model,
                                        const std::vector<ExplicitRegion>& regions);
 

@@ -204,17 +204,10 @@ Result<ExplicitParameter> ReadParameter(const JsonCursor& cursor, const MeshName
   return parameter;
 }
 
-Result<ExplicitRegion> ReadRegion(const JsonCursor& cursor, std::int64_t rank_count) {
-  const Result<void> known =
-      cursor.ExpectFields({"rank", "tensor", "box", "parameter", "shape", "at", "strides"});
-  if (!known) return tl::unexpected(known.error());
-  ExplicitRegion region;
-  region.place = cursor.Place();
-  const Result<std::int64_t> rank = cursor.Integer("rank", {0, rank_count - 1});
-  if (!rank) return tl::unexpected(rank.error());
-  region.rank = static_cast<std::int32_t>(*rank);
+Result<void> ReadTensorBox(const JsonCursor& cursor, ExplicitRegion& region) {
   Result<std::string> tensor = cursor.String("tensor");
   if (!tensor) return tl::unexpected(tensor.error());
+  if (tensor->empty()) return cursor.Field("tensor")->Fail("a tensor without a name");
   region.tensor = std::move(*tensor);
   const auto box = cursor.Elements("box");
   if (!box) return tl::unexpected(box.error());
@@ -226,6 +219,35 @@ Result<ExplicitRegion> ReadRegion(const JsonCursor& cursor, std::int64_t rank_co
     }
     region.box.push_back({range->front(), range->back()});
   }
+  return {};
+}
+
+Result<void> ReadZeros(const JsonCursor& cursor, ExplicitRegion& region) {
+  const Result<std::vector<std::int64_t>> extents = cursor.Integers("zeros", kNotNegativeInteger);
+  if (!extents) return tl::unexpected(extents.error());
+  for (const std::int64_t extent : *extents) region.box.push_back({0, extent});
+  const std::optional<JsonCursor> dtype = cursor.Find("dtype");
+  if (!dtype) return {};
+  const Result<std::string> name = dtype->AsString();
+  if (!name) return tl::unexpected(name.error());
+  region.dtype = DTypeFromName(*name);
+  if (!region.dtype) return dtype->Fail("'" + *name + "' is no dtype");
+  return {};
+}
+
+Result<ExplicitRegion> ReadRegion(const JsonCursor& cursor, std::int64_t rank_count) {
+  const bool zeros = cursor.Has("zeros");
+  const Result<void> known =
+      zeros ? cursor.ExpectFields({"rank", "zeros", "dtype", "parameter", "shape", "at", "strides"})
+            : cursor.ExpectFields({"rank", "tensor", "box", "parameter", "shape", "at", "strides"});
+  if (!known) return tl::unexpected(known.error());
+  ExplicitRegion region;
+  region.place = cursor.Place();
+  const Result<std::int64_t> rank = cursor.Integer("rank", {0, rank_count - 1});
+  if (!rank) return tl::unexpected(rank.error());
+  region.rank = static_cast<std::int32_t>(*rank);
+  const Result<void> content = zeros ? ReadZeros(cursor, region) : ReadTensorBox(cursor, region);
+  if (!content) return tl::unexpected(content.error());
   Result<std::string> parameter = cursor.String("parameter");
   if (!parameter) return tl::unexpected(parameter.error());
   region.parameter = std::move(*parameter);

@@ -10,6 +10,7 @@
 #include "compiler/layout/placement.h"
 #include "foundation/error.h"
 #include "foundation/json_cursor.h"
+#include "schedules/dtype.h"
 
 namespace reshard {
 
@@ -34,9 +35,10 @@ struct ExplicitParameter {
 // One entry of "regions".
 struct ExplicitRegion {
   std::string place;
-  std::int32_t rank = 0;  // position in the group
-  std::string tensor;
-  std::vector<DimRange> box;
+  std::int32_t rank = 0;       // position in the group
+  std::string tensor;          // empty: zeros
+  std::optional<DType> dtype;  // of the parameter, where zeros say it
+  std::vector<DimRange> box;   // of zeros, from 0 on
   std::string parameter;
   std::vector<std::int64_t> shape;  // of the parameter
   std::vector<std::int64_t> at;     // where in the parameter the box begins

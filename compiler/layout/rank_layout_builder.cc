@@ -30,6 +30,7 @@ Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, cons
   if (!parameter) return tl::unexpected(parameter.error());
   const std::int64_t first = layout_.regions.size();
   block.AppendRegions(*parameter, layout_.regions);
+  block.AppendZeros(*parameter, layout_.zeros);
   for (std::int64_t r = first; r < layout_.regions.size(); ++r) {
     const Tensor& tensor = tensors_[static_cast<std::size_t>(layout_.regions[r].tensor)];
     if (tensor.dtype == dtype) continue;
@@ -51,6 +52,25 @@ Result<RankLayout> RankLayoutBuilder::Build() && {
   }
   return layout;
 }
+
+namespace {
+
+// Adds `zeros`, their parameters renumbered, by (parameter, offset).
+void AddSortedZeros(const RegionTable& zeros, const std::vector<ParameterIndex>& place_of,
+                    RegionTable& sorted) {
+  std::vector<std::pair<std::pair<ParameterIndex, std::int64_t>, std::int64_t>> order;
+  for (std::int64_t z = 0; z < zeros.size(); ++z) {
+    order.push_back({{place_of[static_cast<std::size_t>(zeros[z].parameter)], zeros[z].offset}, z});
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [place, z] : order) {
+    Region region = zeros[z];
+    region.parameter = place.first;
+    sorted.Add(region);
+  }
+}
+
+}  // namespace
 
 RankLayout SortedLayout(RankLayout layout) {
   const std::size_t parameter_count = layout.parameters.size();
@@ -96,6 +116,7 @@ RankLayout SortedLayout(RankLayout layout) {
     region.parameter = place_of[static_cast<std::size_t>(region.parameter)];
     sorted.regions.Add(region);
   }
+  AddSortedZeros(layout.zeros, place_of, sorted.zeros);
   return sorted;
 }
 

@@ -24,9 +24,12 @@ class RankLayoutBuilder {
   Result<ParameterIndex> AddParameter(Parameter parameter);
   // Preconditions: the region lies inside its parameter and tensor, and their dtypes are equal.
   void AddRegion(const Region& region) { layout_.regions.Add(region); }
+  // Elements that the refit fills with zeros: of kZeroTensor, begin 0, inside their parameter.
+  void AddZeros(const Region& region) { layout_.zeros.Add(region); }
 
-  // Parameters come out bytewise by name and regions by (tensor, begin, parameter, offset), so that
-  // equal contents are equal values whatever the order they were added in. Errors, their place the
+  // Parameters come out bytewise by name, regions by (tensor, begin, parameter, offset) and zeros
+  // by (parameter, offset), so that equal contents are equal values whatever the order they were
+  // added in. Errors, their place the
   // parameter's name: two parameters of one name.
   Result<RankLayout> Build() &&;
 
@@ -35,8 +38,8 @@ class RankLayoutBuilder {
   RankLayout layout_;
 };
 
-// `layout` with its parameters bytewise by name and its regions by (tensor, begin, parameter,
-// offset).
+// `layout` with its parameters bytewise by name, its regions by (tensor, begin, parameter, offset)
+// and its zeros by (parameter, offset).
 RankLayout SortedLayout(RankLayout layout);
 
 }  // namespace reshard

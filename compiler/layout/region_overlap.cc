@@ -191,10 +191,15 @@ bool NestedStrides(const Region& region) {
 }
 
 Result<std::optional<RegionOverlap>> FindOverlap(const RankLayout& layout) {
+  const std::int64_t count = layout.regions.size() + layout.zeros.size();
+  const auto region_at = [&layout](std::int64_t r) {
+    const std::int64_t regions = layout.regions.size();
+    return r < regions ? layout.regions[r] : layout.zeros[r - regions];
+  };
   std::vector<Span> spans;
-  spans.reserve(static_cast<std::size_t>(layout.regions.size()));
-  for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
-    const Region region = layout.regions[r];
+  spans.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t r = 0; r < count; ++r) {
+    const Region region = region_at(r);
     std::int64_t last = region.offset;
     for (std::size_t d = 0; d < region.extent.size(); ++d) {
       last += (region.extent[d] - 1) * region.stride[d];
@@ -215,7 +220,7 @@ Result<std::optional<RegionOverlap>> FindOverlap(const RankLayout& layout) {
     if (end - begin > 1) {
       std::vector<Comb> combs;
       for (std::size_t i = begin; i < end; ++i) {
-        combs.push_back(CombOf(spans[i].region, layout.regions[spans[i].region]));
+        combs.push_back(CombOf(spans[i].region, region_at(spans[i].region)));
       }
       Search search;
       if (!search.Run(std::move(combs))) {

@@ -9,7 +9,8 @@
 
 namespace reshard {
 
-// Two regions of a layout, by index, that share an element of a parameter.
+// Two regions of a layout, by index, that share an element of a parameter. Zeros count as regions
+// behind the others.
 struct RegionOverlap {
   std::int64_t first = 0;
   std::int64_t second = 0;

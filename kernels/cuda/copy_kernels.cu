@@ -78,7 +78,15 @@ struct Ends {
   std::int64_t run;
   const StridedDim* dims;
   std::int32_t dim_count;
+  CopyKind kind;
 };
+
+// What is stored for a word: what stands at `source`, or zero.
+template <CopyKind kKind, typename AnyWord>
+__device__ inline AnyWord Load(const AnyWord* source) {
+  if constexpr (kKind == CopyKind::kZero) return AnyWord{};
+  return *source;
+}
 
 __device__ inline std::uint64_t AddressOf(const std::byte* data) {
   return reinterpret_cast<std::uint64_t>(data);
@@ -103,7 +111,7 @@ __device__ inline void MoveToRun(const Ends& row, std::uint64_t index, const std
 
 // Short runs: the lanes share out the words of all runs in the tile. Precondition: every run begins
 // at a multiple of the word's size on both ends and consists of whole words, fewer than 2^31.
-template <typename AnyWord>
+template <CopyKind kKind, typename AnyWord>
 __device__ void CopyShortRuns(const Ends& row, const TableTile& tile) {
   const auto words_per_run = static_cast<std::uint32_t>(row.run / std::int64_t{sizeof(AnyWord)});
   const auto words = static_cast<std::uint32_t>(tile.count / std::int32_t{sizeof(AnyWord)});
@@ -117,13 +125,13 @@ __device__ void CopyShortRuns(const Ends& row, const TableTile& tile) {
     std::byte* destination;
     MoveToRun(row, first_run + run, source, destination);
     reinterpret_cast<AnyWord*>(destination)[position] =
-        reinterpret_cast<const AnyWord*>(source)[position];
+        Load<kKind>(reinterpret_cast<const AnyWord*>(source) + position);
   }
 }
 
 // Contiguous bytes of which source and destination are equally far from a multiple of the word's
 // size: bytes up to the first such multiple, words, bytes after the last.
-template <typename AnyWord>
+template <CopyKind kKind, typename AnyWord>
 __device__ void CopySegment(const std::byte* source, std::byte* destination, std::uint32_t bytes) {
   const unsigned lane = Lane();
   const auto to_boundary =
@@ -132,36 +140,38 @@ __device__ void CopySegment(const std::byte* source, std::byte* destination, std
   const std::uint32_t words = (bytes - head) / sizeof(AnyWord);
   const std::uint32_t tail = head + words * std::uint32_t{sizeof(AnyWord)};
   static_assert(sizeof(AnyWord) <= kLanes);
-  if (lane < head) destination[lane] = source[lane];
-  if (lane < bytes - tail) destination[tail + lane] = source[tail + lane];
+  if (lane < head) destination[lane] = Load<kKind>(source + lane);
+  if (lane < bytes - tail) destination[tail + lane] = Load<kKind>(source + tail + lane);
   const auto* from = reinterpret_cast<const AnyWord*>(source + head);
   auto* to = reinterpret_cast<AnyWord*>(destination + head);
   std::uint32_t word = lane;
   for (; word + (kBatch - 1) * kLanes < words; word += kBatch * kLanes) {
     AnyWord values[kBatch];
-    for (std::uint32_t k = 0; k < kBatch; ++k) values[k] = from[word + k * kLanes];
+    for (std::uint32_t k = 0; k < kBatch; ++k) values[k] = Load<kKind>(from + word + k * kLanes);
     for (std::uint32_t k = 0; k < kBatch; ++k) to[word + k * kLanes] = values[k];
   }
-  for (; word < words; word += kLanes) to[word] = from[word];
+  for (; word < words; word += kLanes) to[word] = Load<kKind>(from + word);
 }
 
+template <CopyKind kKind>
 __device__ inline void CopyAnySegment(const std::byte* source, std::byte* destination,
                                       std::uint32_t bytes) {
   switch (Grain(AddressOf(source) - AddressOf(destination))) {
     case 16:
-      return CopySegment<Word16>(source, destination, bytes);
+      return CopySegment<kKind, Word16>(source, destination, bytes);
     case 8:
-      return CopySegment<Word8>(source, destination, bytes);
+      return CopySegment<kKind, Word8>(source, destination, bytes);
     case 4:
-      return CopySegment<Word4>(source, destination, bytes);
+      return CopySegment<kKind, Word4>(source, destination, bytes);
     case 2:
-      return CopySegment<Word2>(source, destination, bytes);
+      return CopySegment<kKind, Word2>(source, destination, bytes);
     default:
-      return CopySegment<Word1>(source, destination, bytes);
+      return CopySegment<kKind, Word1>(source, destination, bytes);
   }
 }
 
 // Long runs: all lanes on one run after the other.
+template <CopyKind kKind>
 __device__ inline void CopyLongRuns(const Ends& row, const TableTile& tile) {
   const auto run_bytes = static_cast<std::uint64_t>(row.run);
   std::uint64_t run = Divide(static_cast<std::uint64_t>(tile.begin), run_bytes);
@@ -172,13 +182,16 @@ __device__ inline void CopyLongRuns(const Ends& row, const TableTile& tile) {
     const std::byte* source;
     std::byte* destination;
     MoveToRun(row, run, source, destination);
-    CopyAnySegment(source + position, destination + position, static_cast<std::uint32_t>(bytes));
+    CopyAnySegment<kKind>(source + position, destination + position,
+                          static_cast<std::uint32_t>(bytes));
     left -= bytes;
     position = 0;
   }
 }
 
-__device__ inline void CopyTile(const Ends& row, const TableTile& tile) {
+// A fill takes the paths of a copy onto itself: its source has the destination's place and strides.
+template <CopyKind kKind>
+__device__ inline void CopyTileOf(const Ends& row, const TableTile& tile) {
   std::uint64_t bits =
       AddressOf(row.source) | AddressOf(row.destination) | static_cast<std::uint64_t>(row.run);
   bool onto_itself = row.source == row.destination;
@@ -187,22 +200,27 @@ __device__ inline void CopyTile(const Ends& row, const TableTile& tile) {
     bits |= static_cast<std::uint64_t>(dim.source_stride | dim.destination_stride);
     onto_itself = onto_itself && dim.source_stride == dim.destination_stride;
   }
-  if (onto_itself) return;
+  if (kKind == CopyKind::kCopy && onto_itself) return;
   // Where a run gives each lane two words at most, lanes would idle on one run at a time.
   const unsigned grain = Grain(bits);
-  if (row.run > std::int64_t{2 * kLanes} * grain) return CopyLongRuns(row, tile);
+  if (row.run > std::int64_t{2 * kLanes} * grain) return CopyLongRuns<kKind>(row, tile);
   switch (grain) {
     case 16:
-      return CopyShortRuns<Word16>(row, tile);
+      return CopyShortRuns<kKind, Word16>(row, tile);
     case 8:
-      return CopyShortRuns<Word8>(row, tile);
+      return CopyShortRuns<kKind, Word8>(row, tile);
     case 4:
-      return CopyShortRuns<Word4>(row, tile);
+      return CopyShortRuns<kKind, Word4>(row, tile);
     case 2:
-      return CopyShortRuns<Word2>(row, tile);
+      return CopyShortRuns<kKind, Word2>(row, tile);
     default:
-      return CopyShortRuns<Word1>(row, tile);
+      return CopyShortRuns<kKind, Word1>(row, tile);
   }
+}
+
+__device__ inline void CopyTile(const Ends& row, const TableTile& tile) {
+  if (row.kind == CopyKind::kZero) return CopyTileOf<CopyKind::kZero>(row, tile);
+  CopyTileOf<CopyKind::kCopy>(row, tile);
 }
 
 // Neighbouring warps take neighbouring tiles. 8 blocks on a multiprocessor keep it at 64 registers
@@ -214,7 +232,7 @@ __global__ void __launch_bounds__(kBlockThreads, 8)
     const CopyTable::Row& row = rows[tile.row];
     CopyTile({tables.bases[row.source_base] + row.source_offset,
               tables.bases[row.destination_base] + row.destination_offset, row.run,
-              dims + row.first_dim, row.dim_count},
+              dims + row.first_dim, row.dim_count, row.kind},
              tile);
   }
 }

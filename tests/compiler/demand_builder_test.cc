@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -230,15 +231,26 @@ TEST(DemandBuilder, RefusesABoxThatNoSourceHolds) {
   EXPECT_THAT(demand.error().reason, HasSubstr("no source rank holds it"));
 }
 
-TEST(DemandBuilder, RefusesABoxThatOneDestinationRankHoldsTwice) {
+// The destination has elements 3 and 4 twice and the others once: two classes, since a class has
+// equally many places, and each byte counts once.
+TEST(DemandBuilder, ABoxAtTwoPlacesOfADestinationRankIsAClassOfItsOwn) {
   JobRecordsBuilder builder;
   builder.AddTensor("w", DType::kBF16, {8});
   builder.AddSource({{"w", {0}, {8}}});
   builder.AddDestination({{"w", {0}, {5}}, {"w", {3}, {5}}});
-  const Result<Demand> demand = BuildDemand(builder.job());
-  ASSERT_FALSE(demand);
-  EXPECT_EQ(demand.error().place, "tensor 'w' [3:5]");
-  EXPECT_EQ(demand.error().reason, "one destination rank holds it twice");
+  EXPECT_THAT(FactsOf(BuildDemand(builder.job()).value()),
+              ElementsAre(ClassFacts{{0}, {1}, 12, 2}, ClassFacts{{0}, {1}, 4, 1}));
+}
+
+// On the source side any place will do: one class.
+TEST(DemandBuilder, ABoxAtTwoPlacesOfASourceRankIsNoClassOfItsOwn) {
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kBF16, {8});
+  builder.AddSource({{"w", {0}, {5}}, {"w", {3}, {5}}});
+  builder.AddDestination({{"w", {0}, {8}}});
+  const Demand demand = BuildDemand(builder.job()).value();
+  ASSERT_EQ(demand.classes.size(), 1u);
+  EXPECT_EQ(demand.classes[0].bytes, 16);
 }
 
 // Two tensors of one rank on both sides; only "a" shares memory, so only "a" is in place.
@@ -429,9 +441,19 @@ TEST(DemandBuilder, ClassesAreDistinctAndRepeatable) {
     const std::set<std::vector<RankIndex>> sets(demand.rank_sets.begin(), demand.rank_sets.end());
     EXPECT_EQ(sets.size(), demand.rank_sets.size());
     if (!random.job.in_place.empty()) continue;  // such classes may have equal sets
-    std::set<std::pair<RankSetIndex, RankSetIndex>> pairs;
-    for (const DemandClass& c : demand.classes) pairs.insert({c.holders, c.needers});
-    EXPECT_EQ(pairs.size(), demand.classes.size());
+    // Classes of equal sets differ in the number of places that some needer has.
+    std::set<std::tuple<RankSetIndex, RankSetIndex, std::vector<std::size_t>>> keys;
+    for (const DemandClass& c : demand.classes) {
+      std::vector<std::size_t> places;
+      for (const RankIndex n : demand.Needers(c)) {
+        const LayoutIndex layout = random.job.ranks[static_cast<std::size_t>(n)].destination_layout;
+        const auto around = RegionsAround(random.job.layouts[static_cast<std::size_t>(layout)],
+                                          demand.fragments[c.first_fragment]);
+        places.push_back(around.size());
+      }
+      keys.emplace(c.holders, c.needers, std::move(places));
+    }
+    EXPECT_EQ(keys.size(), demand.classes.size());
   }
 }
 

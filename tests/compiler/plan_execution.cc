@@ -13,6 +13,7 @@ namespace {
 
 using Token = std::uint32_t;
 constexpr Token kPoison = 0;
+constexpr Token kZero = 2;  // even, as no token of an element is
 
 Token TokenOf(TensorIndex tensor, std::int64_t element, std::int64_t byte) {
   auto hash = static_cast<std::uint64_t>(tensor) * 0x9E3779B97F4A7C15ULL;
@@ -142,19 +143,25 @@ class PlanExecution {
     });
   }
 
-  // The stream of a class in a layout, byte by byte.
-  const std::vector<Address>& StreamOf(LayoutIndex layout, ClassIndex c) {
-    std::vector<Address>& stream = streams_[{layout, c}];
-    if (!stream.empty()) return stream;
+  // The streams of a class in a layout, byte by byte, one for each place.
+  const std::vector<std::vector<Address>>& StreamsOf(LayoutIndex layout, ClassIndex c) {
+    std::vector<std::vector<Address>>& streams = streams_[{layout, c}];
+    if (!streams.empty()) return streams;
     for (const CopyProgram& program : plan_.programs) {
       if (program.layout != layout || program.demand_class != c) continue;
+      std::vector<Address>& stream = streams.emplace_back();
       for (std::int64_t i = 0; i < program.size(); ++i) AppendStream(program[i], stream);
+      if (c != kZeroClass &&
+          static_cast<std::int64_t>(stream.size()) != plan_.demand.classes[At(c)].bytes) {
+        Fail("the program of layout " + std::to_string(layout) + " has " +
+             std::to_string(stream.size()) + " bytes of class " + std::to_string(c));
+      }
     }
-    if (static_cast<std::int64_t>(stream.size()) != plan_.demand.classes[At(c)].bytes) {
-      Fail("the program of layout " + std::to_string(layout) + " has " +
-           std::to_string(stream.size()) + " bytes of class " + std::to_string(c));
+    if (streams.empty()) {
+      Fail("layout " + std::to_string(layout) + " has no program of class " + std::to_string(c));
+      streams.emplace_back();
     }
-    return stream;
+    return streams;
   }
   static void AppendStream(const CopyEntry& entry, std::vector<Address>& stream) {
     std::vector<std::int64_t> index(entry.dims.size(), 0);
@@ -318,7 +325,7 @@ class PlanExecution {
   void PackFromParameters(std::size_t r, const Column& column, const ItemPlacement& place) {
     RankState& rank = ranks_[r];
     const std::vector<Address>& stream =
-        StreamOf(plan_.job.ranks[r].source_layout, column.demand_class);
+        StreamsOf(plan_.job.ranks[r].source_layout, column.demand_class).front();
     for (std::int64_t b = place.bytes.begin; b < place.bytes.end && fault_.empty(); ++b) {
       const Address& address = stream.at(At(b));
       rank.staging.at(At(place.offset + b - place.bytes.begin)) =
@@ -365,22 +372,29 @@ class PlanExecution {
       const ByteRange bytes =
           ChunkRange(column, plan_.profiles[At(column.profile)], round - move.first_round);
       const std::vector<Address>& stream =
-          StreamOf(plan_.job.ranks[r].source_layout, column.demand_class);
+          StreamsOf(plan_.job.ranks[r].source_layout, column.demand_class).front();
       for (std::int64_t b = bytes.begin; b < bytes.end && fault_.empty(); ++b) {
         const Address& address = stream.at(At(b));
         Write(r, column.demand_class, b,
               rank.buffers[At(rank.source_buffer.at(At(address.parameter)))].at(At(address.byte)));
       }
     }
+    if (round != schedule.zero_round) return;
+    const auto& zeros = StreamsOf(plan_.job.ranks[r].destination_layout, kZeroClass);
+    for (std::size_t b = 0; b < zeros.front().size(); ++b) {
+      Write(r, kZeroClass, static_cast<std::int64_t>(b), kZero);
+    }
   }
 
   void Write(std::size_t r, ClassIndex c, std::int64_t byte, Token token) {
-    const std::vector<Address>& stream = StreamOf(plan_.job.ranks[r].destination_layout, c);
+    const auto& streams = StreamsOf(plan_.job.ranks[r].destination_layout, c);
     if (!fault_.empty()) return;
-    const Address& address = stream.at(At(byte));
     RankState& rank = ranks_[r];
-    rank.buffers[At(rank.destination_buffer.at(At(address.parameter)))].at(At(address.byte)) =
-        token;
+    for (const std::vector<Address>& stream : streams) {
+      const Address& address = stream.at(At(byte));
+      rank.buffers[At(rank.destination_buffer.at(At(address.parameter)))].at(At(address.byte)) =
+          token;
+    }
   }
 
   void CheckFinished() {
@@ -394,6 +408,17 @@ class PlanExecution {
     }
   }
 
+  // Zeros of the random jobs are runs of elements.
+  static void PaintZeros(const RankLayout& layout, const Region& region, const RankState& rank,
+                         std::vector<std::vector<Token>>& expected) {
+    const std::int64_t bytes = ElementBytes(layout.parameters[At(region.parameter)].dtype);
+    const std::int64_t count = region.extent.empty() ? 1 : region.extent[0];
+    std::vector<Token>& buffer = expected[At(rank.destination_buffer[At(region.parameter)])];
+    for (std::int64_t b = 0; b < count * bytes; ++b) {
+      buffer.at(At(region.offset * bytes + b)) = kZero;
+    }
+  }
+
   void CheckContents(std::size_t r) {
     RankState& rank = ranks_[r];
     std::vector<std::vector<Token>> expected = std::move(rank.before);
@@ -401,6 +426,9 @@ class PlanExecution {
       for (std::int64_t i = 0; i < destination->regions.size(); ++i) {
         const Region region = destination->regions[i];
         PaintRegion(region, expected[At(rank.destination_buffer[At(region.parameter)])]);
+      }
+      for (std::int64_t i = 0; i < destination->zeros.size(); ++i) {
+        PaintZeros(*destination, destination->zeros[i], rank, expected);
       }
     }
     for (std::size_t b = 0; b < expected.size(); ++b) {
@@ -417,7 +445,7 @@ class PlanExecution {
   const Plan& plan_;
   RandomDraws draws_;
   std::vector<RankState> ranks_;
-  std::map<std::pair<LayoutIndex, ClassIndex>, std::vector<Address>> streams_;
+  std::map<std::pair<LayoutIndex, ClassIndex>, std::vector<std::vector<Address>>> streams_;
   std::vector<std::vector<const Transfer*>> of_round_;
   std::vector<std::vector<bool>> made_;
   std::string fault_;

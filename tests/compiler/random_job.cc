@@ -75,6 +75,10 @@ class LayoutDraft {
     size = offset + count;
     return {at->second, offset};
   }
+  // Elements [offset, offset + count) of a parameter are zeros.
+  void AddZeros(ParameterIndex parameter, std::int64_t offset, std::int64_t count) {
+    if (count > 0) zeros_.push_back({parameter, offset, count});
+  }
   RankLayout Finish() {
     std::stable_sort(regions_.begin(), regions_.end(), [](const Draft& a, const Draft& b) {
       return std::tie(a.tensor, a.box.begin) < std::tie(b.tensor, b.box.begin);
@@ -84,6 +88,13 @@ class LayoutDraft {
     for (const Draft& draft : regions_) {
       layout.regions.Add({draft.tensor, draft.parameter, draft.offset, draft.box.begin,
                           draft.box.extent, draft.stride});
+    }
+    std::sort(zeros_.begin(), zeros_.end());
+    const std::vector<std::int64_t> begin{0};
+    const std::vector<std::int64_t> stride{1};
+    for (const auto& [parameter, offset, count] : zeros_) {
+      const std::vector<std::int64_t> extent{count};
+      layout.zeros.Add({kZeroTensor, parameter, offset, begin, extent, stride});
     }
     return layout;
   }
@@ -98,6 +109,7 @@ class LayoutDraft {
   };
   std::vector<Parameter> parameters_;
   std::vector<Draft> regions_;
+  std::vector<std::tuple<ParameterIndex, std::int64_t, std::int64_t>> zeros_;
   std::map<DType, ParameterIndex> joined_;
 };
 
@@ -288,7 +300,7 @@ class RandomJobMaker {
     return RandomDraws(seed);
   }
 
-  void AddBox(TensorIndex t, const Box& box, RandomDraws draws, bool source, LayoutDraft& draft) {
+  void AddBox(TensorIndex t, const Box& box, RandomDraws draws, LayoutDraft& draft) {
     const Tensor& tensor = made_.job.tensors[static_cast<std::size_t>(t)];
     std::vector<std::size_t> order(box.extent.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
@@ -301,8 +313,10 @@ class RandomJobMaker {
       std::tie(parameter, offset) = draft.Join(tensor.dtype, Elements(box), draws.Below(3));
     } else if (kind == 2) {  // padded before and behind
       offset = draws.Below(4);
-      parameter =
-          draft.AddParameter(tensor.name, tensor.dtype, {offset + Elements(box) + draws.Below(4)});
+      const std::int64_t behind = draws.Below(4);
+      parameter = draft.AddParameter(tensor.name, tensor.dtype, {offset + Elements(box) + behind});
+      if (draws.Percent(30)) draft.AddZeros(parameter, 0, offset);
+      if (draws.Percent(30)) draft.AddZeros(parameter, offset + Elements(box), behind);
     } else {
       std::vector<std::int64_t> shape;
       for (const std::size_t k : order) shape.push_back(box.extent[k]);
@@ -315,8 +329,10 @@ class RandomJobMaker {
       }
       draft.Add(t, parameter, at, piece, stride);
     }
-    if (source && draws.Percent(8)) {
-      parameter = draft.AddParameter("copy." + tensor.name, tensor.dtype, box.extent);
+    // The same bytes at another place, or two.
+    for (const char* const place : {"copy.", "third."}) {
+      if (!draws.Percent(8)) break;
+      parameter = draft.AddParameter(place + tensor.name, tensor.dtype, box.extent);
       for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
       draft.Add(t, parameter, 0, box, StridesOf(box.extent, order));
     }
@@ -344,7 +360,7 @@ class RandomJobMaker {
       if (!group.tensors[t].held) continue;
       const Box box = ShardOf(group.tensors[t], group, rank);
       if (box.Empty()) continue;
-      AddBox(static_cast<TensorIndex>(t), box, DrawsFor(side, g, t, box), side == 0, draft);
+      AddBox(static_cast<TensorIndex>(t), box, DrawsFor(side, g, t, box), draft);
     }
     RankLayout layout = draft.Finish();
     std::vector<RankLayout>& layouts = made_.job.layouts;

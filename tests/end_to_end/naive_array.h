@@ -9,7 +9,8 @@
 
 namespace reshard {
 
-// Which element of which tensor; tensor -1 is padding.
+// Which element of which tensor; tensor -1 is padding, kNaiveZero an element that must be zero.
+inline constexpr std::int32_t kNaiveZero = -2;
 struct ElementName {
   std::int32_t tensor = -1;
   std::int64_t index = 0;

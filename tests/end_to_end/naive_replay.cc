@@ -43,8 +43,8 @@ std::vector<std::byte> BytesOf(const NaiveParameter& parameter, std::uint64_t re
   std::vector<std::byte> bytes(parameter.content.elements.size() * element_bytes, kPad);
   for (std::size_t i = 0; i < parameter.content.elements.size(); ++i) {
     const ElementName& name = parameter.content.elements[i];
-    if (name.tensor < 0) continue;
-    const std::uint64_t value = ValueOf(refit, name);
+    if (name.tensor < 0 && name.tensor != kNaiveZero) continue;
+    const std::uint64_t value = name.tensor == kNaiveZero ? 0 : ValueOf(refit, name);
     std::memcpy(bytes.data() + i * element_bytes, &value, element_bytes);
   }
   return bytes;

@@ -312,11 +312,43 @@ class GroupMaker {
         end[0] = tensor.shape[0] * (rank + 1) / count;
       }
       if (begin == end && !begin.empty()) continue;
-      AddRegion(t, rank, begin, end);
+      AddRegion(t, rank, begin, end, "piece.");
+      // The same bytes or some of them, perhaps some more, at further places.
+      for (const std::string place : {"again.", "third."}) {
+        if (!draws_.Percent(20)) break;
+        Longs first = begin;
+        Longs last = end;
+        if (!begin.empty() && draws_.Percent(50)) {
+          first[0] = draws_.Between(0, tensor.shape[0] - 1);
+          last[0] = draws_.Between(first[0] + 1, tensor.shape[0]);
+        }
+        AddRegion(t, rank, first, last, place);
+      }
     }
+    if (draws_.Percent(20)) AddZeroParameter(t, draws_.Below(ranks));
   }
 
-  void AddRegion(std::size_t t, std::int64_t rank, const Longs& begin, const Longs& end) {
+  // A parameter that holds nothing but zeros, perhaps with padding behind.
+  void AddZeroParameter(std::size_t t, std::int64_t rank) {
+    const std::int64_t zeros = draws_.Between(1, 9);
+    const std::int64_t size = zeros + draws_.Between(0, 3);
+    const std::string name = "zeros." + tensors_[t].name;
+    regions_.emplace_back(JsonValue::Object{{"rank", rank},
+                                            {"zeros", JsonValue::Array{zeros}},
+                                            {"dtype", Name(tensors_[t].dtype)},
+                                            {"parameter", name},
+                                            {"shape", JsonValue::Array{size}},
+                                            {"at", JsonValue::Array{0}}});
+    NaiveArray content = {{size}, {}};
+    content.elements.resize(static_cast<std::size_t>(size));
+    for (std::int64_t i = 0; i < zeros; ++i) {
+      content.elements[static_cast<std::size_t>(i)].tensor = kNaiveZero;
+    }
+    held_[static_cast<std::size_t>(rank)].push_back({name, tensors_[t].dtype, std::move(content)});
+  }
+
+  void AddRegion(std::size_t t, std::int64_t rank, const Longs& begin, const Longs& end,
+                 const std::string& prefix) {
     const NaiveTensor& tensor = tensors_[t];
     const std::size_t dims = begin.size();
     const bool transposes = dims > 1 && draws_.Percent(40);
@@ -360,11 +392,28 @@ class GroupMaker {
       box.emplace_back(JsonValue::Array{begin[d], end[d]});
       strides.emplace_back(parameter_strides[along(d)]);
     }
-    const std::string name = "piece." + tensor.name;
+    const std::string name = prefix + tensor.name;
     JsonValue::Object words = {{"rank", rank},      {"tensor", tensor.name},   {"box", box},
                                {"parameter", name}, {"shape", AsArray(shape)}, {"at", AsArray(at)}};
     if (transposes || draws_.Percent(30)) AddField(words, "strides", strides);
     regions_.emplace_back(std::move(words));
+    // The rows behind what lies there, as zeros.
+    const std::int64_t used = dims == 0 ? 0 : at[0] + (end[along(0)] - begin[along(0)]);
+    if (dims > 0 && used < shape[0] && draws_.Percent(40)) {
+      Longs zeros = shape;
+      Longs zeros_at(dims, 0);
+      zeros[0] = shape[0] - used;
+      zeros_at[0] = used;
+      regions_.emplace_back(JsonValue::Object{{"rank", rank},
+                                              {"zeros", AsArray(zeros)},
+                                              {"parameter", name},
+                                              {"shape", AsArray(shape)},
+                                              {"at", AsArray(zeros_at)}});
+      const std::int64_t first = used * parameter_strides[0];
+      for (std::size_t i = static_cast<std::size_t>(first); i < content.elements.size(); ++i) {
+        content.elements[i].tensor = kNaiveZero;
+      }
+    }
     held_[static_cast<std::size_t>(rank)].push_back({name, tensor.dtype, std::move(content)});
   }
 

@@ -68,6 +68,18 @@ TEST(CopyTableTest, StoresTheSimplestForm) {
   EXPECT_EQ(table[1].dims[0], (StridedDim{12, 5, 2}));
 }
 
+TEST(CopyTableTest, FillsWithZerosByHand) {
+  // Columns 1..2 of rows 0 and 2 of a 3 x 4 matrix.
+  std::vector<std::byte> destination = Ascending(12);
+  const StridedDim rows[] = {{2, 8, 8}};
+  CopyTable table;
+  table.Add(ZeroFill(0, 1, 2, rows));
+  EXPECT_EQ(table.bytes(), 4);
+  std::byte* const bases[] = {destination.data()};
+  RunCopies(table, bases);
+  EXPECT_THAT(AsNumbers(destination), ElementsAre(0, 0, 0, 3, 4, 5, 6, 7, 8, 0, 0, 11));
+}
+
 TEST(CopyTableTest, DropsCopiesOfNothing) {
   const StridedDim none[] = {{0, 8, 8}};
   CopyTable table;

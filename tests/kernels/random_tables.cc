@@ -89,7 +89,12 @@ RandomCopies DrawCopies(int rows, std::mt19937_64& random) {
     std::int64_t& destination_bytes = drawn.base_bytes[static_cast<std::size_t>(destination)];
     const std::int64_t source_offset = Draw(0, source_bytes, random);
     const std::int64_t destination_offset = destination_bytes + DrawGap(random);
-    drawn.table.Add({source, destination, source_offset, destination_offset, run, dims});
+    if (OneIn(4, random)) {
+      for (StridedDim& dim : dims) dim.source_stride = dim.destination_stride;
+      drawn.table.Add(ZeroFill(destination, destination_offset, run, dims));
+    } else {
+      drawn.table.Add({source, destination, source_offset, destination_offset, run, dims});
+    }
     source_bytes = std::max(source_bytes, source_offset + source_span);
     destination_bytes = destination_offset + destination_span;
   }
@@ -163,7 +168,9 @@ void CopyByteByByte(const CopyTable& table, std::span<std::byte* const> bases) {
         source += index[d] * copy.dims[d].source_stride;
         destination += index[d] * copy.dims[d].destination_stride;
       }
-      for (std::int64_t b = 0; b < copy.run; ++b) destination[b] = source[b];
+      for (std::int64_t b = 0; b < copy.run; ++b) {
+        destination[b] = copy.kind == CopyKind::kZero ? std::byte{0} : source[b];
+      }
       more = false;
       for (std::size_t d = index.size(); d-- > 0 && !more;) {
         more = ++index[d] < copy.dims[d].count;

@@ -12,7 +12,8 @@
 
 namespace reshard {
 
-// A copy table over `base_bytes.size()` buffers of exactly those sizes. Sources overlap as they
+// A table of copies and zero fills over `base_bytes.size()` buffers of exactly those sizes. Sources
+// overlap as they
 // like; no byte is written twice, and none that is read: the first half of the buffers is read, the
 // other half written.
 struct RandomCopies {

@@ -77,7 +77,7 @@ class Replay {
     ranks_.resize(plan.job.ranks.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r) PrepareRank(r);
     for (const CopyProgram& program : plan.programs) {
-      addresses_.emplace(std::pair(program.layout, program.demand_class), AddressesOf(program));
+      addresses_[{program.layout, program.demand_class}].push_back(AddressesOf(program));
     }
     // Some orders favour a lane or a rank for long, as a fast GPU or a slow NIC would.
     for (std::size_t i = 0; i < ranks_.size() * kLaneCount; ++i) favour_.push_back(random_() % 4);
@@ -219,11 +219,15 @@ class Replay {
   ClassIndex ClassOf(ColumnIndex column) const {
     return plan_.columns[static_cast<std::size_t>(column)].demand_class;
   }
+  // Of each place.
+  const std::vector<Addresses>& FindAll(LayoutIndex layout, ClassIndex demand_class) {
+    const std::vector<Addresses>& found = addresses_[{layout, demand_class}];
+    if (found.empty()) fault_ = "no program";
+    return found;
+  }
   const Addresses* Find(LayoutIndex layout, ClassIndex demand_class) {
-    const auto found = addresses_.find(std::pair(layout, demand_class));
-    if (found != addresses_.end()) return &found->second;
-    fault_ = "no program";
-    return nullptr;
+    const std::vector<Addresses>& found = FindAll(layout, demand_class);
+    return found.empty() ? nullptr : &found.front();
   }
 
   bool MayStart(std::size_t r, int lane) const {
@@ -337,13 +341,13 @@ class Replay {
             PlaceOf(r, static_cast<SlotIndex>(s), static_cast<std::int32_t>(i), step);
         if (!item.unpack || from.bytes.size() == 0) continue;
         Open({{{r, 2}}, [this, r, item, from] {
-                const Addresses* to =
-                    Find(plan_.job.ranks[r].destination_layout, ClassOf(item.column));
-                if (to == nullptr) return;
-                for (std::int64_t b = from.bytes.begin; b < from.bytes.end; ++b) {
-                  const auto& [parameter, byte] = (*to)[static_cast<std::size_t>(b)];
-                  *DestinationByte(r, parameter, byte) =
-                      *At(ranks_[r].staging, from.offset + b - from.bytes.begin);
+                for (const Addresses& to :
+                     FindAll(plan_.job.ranks[r].destination_layout, ClassOf(item.column))) {
+                  for (std::int64_t b = from.bytes.begin; b < from.bytes.end; ++b) {
+                    const auto& [parameter, byte] = to[static_cast<std::size_t>(b)];
+                    *DestinationByte(r, parameter, byte) =
+                        *At(ranks_[r].staging, from.offset + b - from.bytes.begin);
+                  }
                 }
               }});
       }
@@ -353,16 +357,24 @@ class Replay {
       if (bytes.size() == 0) continue;
       Open({{{r, 2}}, [this, r, move, bytes] {
               const Addresses* from = Find(plan_.job.ranks[r].source_layout, ClassOf(move.column));
-              const Addresses* to =
-                  Find(plan_.job.ranks[r].destination_layout, ClassOf(move.column));
-              if (from == nullptr || to == nullptr) return;
-              for (std::int64_t b = bytes.begin; b < bytes.end; ++b) {
-                const auto& [source, source_byte] = (*from)[static_cast<std::size_t>(b)];
-                const auto& [target, target_byte] = (*to)[static_cast<std::size_t>(b)];
-                *DestinationByte(r, target, target_byte) = *SourceByte(r, source, source_byte);
+              if (from == nullptr) return;
+              for (const Addresses& to :
+                   FindAll(plan_.job.ranks[r].destination_layout, ClassOf(move.column))) {
+                for (std::int64_t b = bytes.begin; b < bytes.end; ++b) {
+                  const auto& [source, source_byte] = (*from)[static_cast<std::size_t>(b)];
+                  const auto& [target, target_byte] = to[static_cast<std::size_t>(b)];
+                  *DestinationByte(r, target, target_byte) = *SourceByte(r, source, source_byte);
+                }
               }
             }});
     }
+    if (step != schedule.zero_round) return;
+    Open({{{r, 2}}, [this, r] {
+            for (const Addresses& zeros :
+                 FindAll(plan_.job.ranks[r].destination_layout, kZeroClass)) {
+              for (const auto& [parameter, byte] : zeros) *DestinationByte(r, parameter, byte) = 0;
+            }
+          }});
   }
 
   void RunOne() {
@@ -403,6 +415,18 @@ class Replay {
                       }
                     });
       }
+      for (std::int64_t i = 0; i < layout.zeros.size(); ++i) {
+        // Of a tensor as large as they are, whose content does not matter.
+        const Region region = layout.zeros[i];
+        const Tensor zeros{"",
+                           layout.parameters[static_cast<std::size_t>(region.parameter)].dtype,
+                           {region.extent.begin(), region.extent.end()}};
+        VisitRegion(region, zeros, [&](std::int64_t in_parameter, std::int64_t) {
+          covered[static_cast<std::size_t>(region.parameter)]
+                 [static_cast<std::size_t>(in_parameter)] = true;
+          if (*DestinationByte(r, region.parameter, in_parameter) != 0) fault = "no zero";
+        });
+      }
       for (std::size_t p = 0; p < covered.size(); ++p) {
         if (ranks_[r].shared.contains(static_cast<ParameterIndex>(p))) continue;
         for (std::size_t b = 0; b < covered[p].size(); ++b) {
@@ -417,7 +441,7 @@ class Replay {
   const Plan& plan_;
   std::mt19937 random_;
   std::vector<RankState> ranks_;
-  std::map<std::pair<LayoutIndex, ClassIndex>, Addresses> addresses_;
+  std::map<std::pair<LayoutIndex, ClassIndex>, std::vector<Addresses>> addresses_;
   std::vector<std::uint32_t> favour_;
   std::vector<Action> open_;
   std::set<std::pair<std::size_t, std::int64_t>> begun_;  // (transfer, round) at one end

@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "tests/schedules/plan_damage.h"
+#include "tests/schedules/small_plan.h"
 
 namespace reshard {
 namespace {
@@ -101,6 +104,96 @@ std::vector<Damage> DemandDamages() {
        },
        "layout 3, region 0 of tensor \"a\": 4 of its 32 elements are in no class that it needs"},
   };
+}
+
+// Rank 3 and 4's layout has the right half of "a" once more, in a parameter of its own: place 1 of
+// class 1 is 64 bytes from its byte 0. And the element before and behind each row are zeros.
+Plan PlanOfTwoPlaces() {
+  Plan plan = SmallPlan();
+  RankLayout& layout = plan.job.layouts[3];
+  layout.parameters.push_back({"a.right.2", DType::kBF16, {8, 4}});
+  layout.regions.Add({0, 1, 0, Longs{0, 4}, Longs{8, 4}, Longs{4, 1}});
+  layout.zeros.Add({kZeroTensor, 0, 0, Longs{0}, Longs{8}, Longs{6}});
+  layout.zeros.Add({kZeroTensor, 0, 5, Longs{0}, Longs{8}, Longs{6}});
+  CopyProgram place;
+  place.layout = 3;
+  place.demand_class = 1;
+  place.Add(1, 0, 64, std::vector<CopyDim>{});
+  plan.programs.push_back(place);
+  CopyProgram zeros;
+  zeros.layout = 3;
+  zeros.demand_class = kZeroClass;
+  zeros.Add(0, 0, 2, std::vector<CopyDim>{{8, 12}});
+  zeros.Add(0, 10, 2, std::vector<CopyDim>{{8, 12}});
+  plan.programs.insert(plan.programs.end() - 2, zeros);
+  plan.schedules[3].zero_round = 0;
+  plan.schedules[4].zero_round = 4;
+  return plan;
+}
+
+TEST(PlacesAndZerosTest, AreAcceptedWhereTheyAreWhole) {
+  EXPECT_EQ(VerdictOn(PlanOfTwoPlaces()), "accepted");
+}
+
+TEST(PlacesAndZerosTest, EveryPlaceIsWrittenOnce) {
+  Plan plan = PlanOfTwoPlaces();
+  plan.programs.pop_back();
+  EXPECT_NE(VerdictOn(plan).find("layout 3, region 1 of tensor \"a\": 32 of its 32 elements are"),
+            std::string::npos)
+      << VerdictOn(plan);
+  plan = PlanOfTwoPlaces();
+  plan.programs.back() = plan.programs[plan.programs.size() - 2];
+  EXPECT_NE(VerdictOn(plan).find("layout 3, region 0 of tensor \"a\""), std::string::npos)
+      << VerdictOn(plan);
+  // A place of a class that the layout only holds is never written.
+  plan = PlanOfTwoPlaces();
+  plan.programs.insert(plan.programs.begin() + 1, plan.programs[0]);
+  EXPECT_NE(VerdictOn(plan).find("layout 0, class 0: it has a program of a second place"),
+            std::string::npos)
+      << VerdictOn(plan);
+}
+
+TEST(PlacesAndZerosTest, DeclaredZerosAreWrittenOnceAndNothingElse) {
+  const auto verdict = [](const std::function<void(Plan&)>& damage) {
+    Plan plan = PlanOfTwoPlaces();
+    damage(plan);
+    return VerdictOn(plan);
+  };
+  const auto program = [](Plan& p) { return p.programs.end() - 3; };
+  EXPECT_NE(verdict([&](Plan& p) { p.programs.erase(program(p)); })
+                .find("layout 3: it declares zeros, but has no program of them"),
+            std::string::npos);
+  EXPECT_NE(verdict([&](Plan& p) {
+              CopyProgram zeros;
+              zeros.layout = 3;
+              zeros.demand_class = kZeroClass;
+              zeros.Add(0, 0, 2, std::vector<CopyDim>{{8, 12}});
+              zeros.Add(0, 2, 2, std::vector<CopyDim>{{8, 12}});
+              *program(p) = zeros;
+            }).find("layout 3, zeros 1: the program's entry addresses other bytes"),
+            std::string::npos);
+  EXPECT_NE(verdict([](Plan& p) { p.schedules[3].zero_round = kNoZeros; })
+                .find("rank 3: the zeros that its destination layout declares are never written"),
+            std::string::npos);
+  EXPECT_NE(verdict([](Plan& p) { p.schedules[1].zero_round = 0; })
+                .find("rank 1: it writes zeros, but its destination layout declares none"),
+            std::string::npos);
+  EXPECT_NE(verdict([](Plan& p) { p.schedules[3].zero_round = 5; })
+                .find("rank 3: it writes its zeros outside the plan's rounds"),
+            std::string::npos);
+  // Element 1 of a row is the first of the right half.
+  EXPECT_NE(verdict([](Plan& p) {
+              p.job.layouts[3].zeros = {};
+              p.job.layouts[3].zeros.Add({kZeroTensor, 0, 0, Longs{0}, Longs{8}, Longs{6}});
+              p.job.layouts[3].zeros.Add({kZeroTensor, 0, 1, Longs{0}, Longs{8}, Longs{6}});
+            }).find("layout 3: regions 0 and zeros 1 overlap at element 1"),
+            std::string::npos);
+  EXPECT_NE(verdict([](Plan& p) {
+              p.job.layouts[3].zeros = {};
+              p.job.layouts[3].zeros.Add({kZeroTensor, 0, 0, Longs{0}, Longs{8}, Longs{6}});
+              p.job.layouts[3].zeros.Add({kZeroTensor, 0, 6, Longs{0}, Longs{8}, Longs{6}});
+            }).find("zeros 1: they reach beyond parameter \"a.right\""),
+            std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Demand, DamageTest, ::testing::ValuesIn(DemandDamages()), NameOf);

@@ -43,5 +43,51 @@ TEST(InPlaceTest, WritesWaitForTheLastReadOfAByte) {
   EXPECT_THAT(VerdictOn(plan), HasSubstr("round 1 may still read"));
 }
 
+// Zeros in shared memory, behind the 36 elements that arrive in "fused": element 40 lies over bytes
+// 80 and 81 of the source's "b", which the local move reads up to round 3 (see above).
+TEST(InPlaceTest, ZerosWaitForTheLastReadOfAByte) {
+  Plan plan = SmallPlan();
+  plan.job.in_place = {{"b", "fused"}};
+  plan.profiles.push_back({{1}});
+  plan.columns[2].profile = 1;  // all of class 2 is moved in round 0
+  plan.schedules[0].slots[0].capacity = 160;
+  plan.schedules[2].slots[0].capacity = 160;
+  plan.job.layouts[2].parameters[0].shape = {11, 4};
+  plan.job.layouts[2].zeros.Add({kZeroTensor, 0, 40, Longs{0}, Longs{1}, Longs{1}});
+  CopyProgram zeros;
+  zeros.layout = 2;
+  zeros.demand_class = kZeroClass;
+  zeros.Add(0, 80, 2, std::vector<CopyDim>{});
+  plan.programs.insert(plan.programs.begin() + 4, zeros);
+  plan.schedules[1].zero_round = 0;
+  plan.schedules[2].zero_round = 0;
+  EXPECT_THAT(VerdictOn(plan), HasSubstr("rank 1, zeros 0: round 0 writes it in place over "
+                                         "fragment 3 of class 2, which round 0 may still read"));
+  plan.schedules[1].zero_round = 1;
+  EXPECT_EQ(VerdictOn(plan), "accepted");
+}
+
+// Rank 1 has "b" in place and once more in a parameter of its own: the local move writes that one
+// from the first, which stays.
+TEST(InPlaceTest, ASecondPlaceIsWrittenFromTheFirst) {
+  Plan plan = SmallInPlacePlan();
+  RankLayout& layout = plan.job.layouts[2];
+  layout.parameters.push_back({"b.2", DType::kF32, {32}});
+  RegionTable regions;
+  regions.Add(layout.regions[0]);
+  regions.Add(layout.regions[1]);
+  regions.Add({1, 2, 0, Longs{0}, Longs{32}, Longs{1}});
+  regions.Add(layout.regions[2]);
+  layout.regions = regions;
+  CopyProgram place;
+  place.layout = 2;
+  place.demand_class = 2;
+  place.Add(2, 0, 128, std::vector<CopyDim>{});
+  plan.programs.insert(plan.programs.begin() + 6, place);
+  EXPECT_THAT(VerdictOn(plan), HasSubstr("rank 1, class 2: bytes [0, 128) are never written"));
+  plan.schedules[1].local_moves = {{2, 0}};
+  EXPECT_EQ(VerdictOn(plan), "accepted");
+}
+
 }  // namespace
 }  // namespace reshard

@@ -194,6 +194,34 @@ TEST(WorkloadTest, DamagedPlansAreErrors) {
   }
 }
 
+// Rank 1 writes what it receives at two places, and 40 bytes of zeros, which count half, in round 0.
+TEST(WorkloadTest, PlacesCountEachAndZerosHalf) {
+  SamplePlan sample(SampleCluster(2, 1));
+  sample.Send(0, 1, 1024, 0, 1, true);
+  const Result<Workload> once = MakeWorkload(sample.plan);
+  ASSERT_TRUE(once);
+  Plan& plan = sample.plan;
+  plan.job.ranks[1].destination_layout = 0;
+  plan.programs.resize(3);
+  for (CopyProgram& program : plan.programs) program.layout = 0;
+  plan.programs[0].demand_class = kZeroClass;
+  plan.programs[0].Add(0, 0, 8, std::vector<CopyDim>{{5, 16}});
+  const Result<Workload> twice = MakeWorkload(plan);
+  ASSERT_TRUE(twice);
+  plan.schedules[1].zero_round = 0;
+  const Result<Workload> zeros = MakeWorkload(plan);
+  ASSERT_TRUE(zeros);
+  std::int64_t total = 0;
+  for (RoundIndex round = 0; round < plan.round_count + 1; ++round) {
+    const std::int64_t bytes = BytesAt(*once, once->unpack[1], round);
+    total += bytes;
+    EXPECT_EQ(BytesAt(*twice, twice->unpack[1], round), 2 * bytes);
+    EXPECT_EQ(BytesAt(*twice, twice->pack[0], round), BytesAt(*once, once->pack[0], round));
+    EXPECT_EQ(BytesAt(*zeros, zeros->unpack[1], round), 2 * bytes + (round == 0 ? 20 : 0));
+  }
+  EXPECT_EQ(total, 1024);
+}
+
 TEST(WorkloadTest, AnAmountBeyond63BitsIsAnError) {
   SamplePlan sample(SampleCluster(2, 1));
   sample.Send(0, 1, std::int64_t{1} << 62, 0, 1, true);
