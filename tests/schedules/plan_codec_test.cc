@@ -96,8 +96,8 @@ TEST(PlanCodecTest, OtherFilesAreRefusedByTheirHead) {
 
 TEST(PlanCodecTest, ANewerSchemaIsRefusedByName) {
   std::string bytes = Encoded(SmallPlan());
-  bytes[8] = 3;
-  EXPECT_THAT(RefusalOf(bytes), HasSubstr("has schema version 3, this program reads up to 2"));
+  bytes[8] = 4;
+  EXPECT_THAT(RefusalOf(bytes), HasSubstr("has schema version 4, this program reads up to 3"));
 }
 
 TEST(PlanCodecTest, EveryTruncationIsRefused) {
