@@ -124,10 +124,11 @@ class DemandBuilder {
     std::int32_t key = 0;
   };
 
-  Region RegionOf(const Cover& cover) const {
-    return job_.layouts[static_cast<std::size_t>(uses_[static_cast<std::size_t>(cover.use)].layout)]
-        .regions[cover.region];
+  const RankLayout& LayoutOf(const Cover& cover) const {
+    return job_
+        .layouts[static_cast<std::size_t>(uses_[static_cast<std::size_t>(cover.use)].layout)];
   }
+  Region RegionOf(const Cover& cover) const { return LayoutOf(cover).regions[cover.region]; }
 
   void CollectMeetings() {
     std::vector<std::int32_t> source_use(job_.ranks.size(), -1);
@@ -359,7 +360,11 @@ class DemandBuilder {
       int places = 0;
       for (const std::int32_t i : cell_covers) {
         const Cover& cover = covers[static_cast<std::size_t>(i)];
-        if (cover.use == meeting.source_use && source == nullptr) source = &cover;
+        if (cover.use == meeting.source_use &&
+            (source == nullptr ||
+             IsPlaceBefore(job_, LayoutOf(cover), RegionOf(cover), RegionOf(*source)))) {
+          source = &cover;
+        }
         if (cover.use != meeting.destination_use) continue;
         destination = &cover;
         ++places;
@@ -371,16 +376,12 @@ class DemandBuilder {
   }
 
   bool LiesInPlace(const Cover& source, const Cover& destination, std::int64_t element) const {
-    const auto layout = [&](const Cover& cover) -> const RankLayout& {
-      return job_
-          .layouts[static_cast<std::size_t>(uses_[static_cast<std::size_t>(cover.use)].layout)];
-    };
-    const Region from = layout(source).regions[source.region];
-    const Region to = layout(destination).regions[destination.region];
+    const Region from = RegionOf(source);
+    const Region to = RegionOf(destination);
     const std::string& from_name =
-        layout(source).parameters[static_cast<std::size_t>(from.parameter)].name;
+        LayoutOf(source).parameters[static_cast<std::size_t>(from.parameter)].name;
     const std::string& to_name =
-        layout(destination).parameters[static_cast<std::size_t>(to.parameter)].name;
+        LayoutOf(destination).parameters[static_cast<std::size_t>(to.parameter)].name;
     const InPlacePair pair{from_name, to_name};
     if (std::find(job_.in_place.begin(), job_.in_place.end(), pair) == job_.in_place.end()) {
       return false;

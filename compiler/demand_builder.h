@@ -12,9 +12,15 @@ namespace reshard {
 // nobody cuts. Fails where a byte that is needed has no holder, naming tensor and box.
 Result<Demand> BuildDemand(const JobRecords& job);
 
+// Whether place `a` of some bytes comes before place `b` in a layout: parameters that share memory
+// with one of the destination first, so that what is moved next to its source stays where it is;
+// then by parameter and offset.
+bool IsPlaceBefore(const JobRecords& job, const RankLayout& layout, const Region& a,
+                   const Region& b);
+
 // One program per (layout, class) the layout holds or needs bytes of, more where it needs them at
-// several places (in order of its regions), and one for the zeros of each destination layout that
-// declares any; sorted.
+// several places (in the order of IsPlaceBefore()), and one for the zeros of each destination
+// layout that declares any; sorted.
 std::vector<CopyProgram> BuildPrograms(const JobRecords& job, const Demand& demand);
 
 }  // namespace reshard

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "compiler/demand_builder.h"
@@ -22,23 +24,14 @@ class RegionFinder {
  public:
   explicit RegionFinder(const RegionTable& regions) : regions_(regions) {}
 
-  // The first `count` regions that contain it, in the layout's order; there are as many.
-  std::vector<std::int64_t> FindFirst(const Fragment& fragment, std::size_t count) const {
+  // All that contain it, in the layout's order.
+  std::vector<std::int64_t> FindAll(const Fragment& fragment) const {
     std::vector<std::int64_t> found;
-    for (std::int64_t i = LowerBound(fragment.tensor); found.size() < count; ++i) {
+    for (std::int64_t i = LowerBound(fragment.tensor);
+         i < regions_.size() && regions_[i].tensor == fragment.tensor; ++i) {
       if (Contains(regions_[i], fragment)) found.push_back(i);
     }
     return found;
-  }
-
-  // How many contain it.
-  std::size_t Count(const Fragment& fragment) const {
-    std::size_t count = 0;
-    for (std::int64_t i = LowerBound(fragment.tensor);
-         i < regions_.size() && regions_[i].tensor == fragment.tensor; ++i) {
-      if (Contains(regions_[i], fragment)) ++count;
-    }
-    return count;
   }
 
   // Any one that contains it.
@@ -107,9 +100,10 @@ class ProgramBuilder {
     const auto fragment_at = [&](std::int64_t f) {
       return demand_.fragments[record.first_fragment + f];
     };
-    RegionFinder finder(job_.layouts[static_cast<std::size_t>(layout)].regions);
+    const RankLayout& held = job_.layouts[static_cast<std::size_t>(layout)];
+    RegionFinder finder(held.regions);
     // Equal for all fragments of a class.
-    const std::size_t places = needs ? finder.Count(fragment_at(0)) : 1;
+    const std::size_t places = needs ? finder.FindAll(fragment_at(0)).size() : 1;
     // Where parameters share memory, the first place of the source is the one that classes are cut
     // by (demand_builder.cc).
     const bool any_place = places == 1 && (needs || job_.in_place.empty());
@@ -121,10 +115,12 @@ class ProgramBuilder {
         Add(fragment, finder.Find(fragment), programs[first]);
         continue;
       }
-      const std::vector<std::int64_t> regions = finder.FindFirst(fragment, places);
+      std::vector<std::int64_t> regions = finder.FindAll(fragment);
+      std::ranges::sort(regions, [&](std::int64_t a, std::int64_t b) {
+        return IsPlaceBefore(job_, held, held.regions[a], held.regions[b]);
+      });
       for (std::size_t p = 0; p < places; ++p) {
-        Add(fragment, job_.layouts[static_cast<std::size_t>(layout)].regions[regions[p]],
-            programs[first + p]);
+        Add(fragment, held.regions[regions[p]], programs[first + p]);
       }
     }
   }
@@ -161,6 +157,17 @@ std::vector<RankIndex> AllRanksOfDestination(const JobRecords& job) {
 }
 
 }  // namespace
+
+bool IsPlaceBefore(const JobRecords& job, const RankLayout& layout, const Region& a,
+                   const Region& b) {
+  const auto key = [&](const Region& region) {
+    const std::string& name = layout.parameters[static_cast<std::size_t>(region.parameter)].name;
+    const bool shares =
+        std::ranges::find(job.in_place, name, &InPlacePair::source_parameter) != job.in_place.end();
+    return std::tuple(!shares, region.parameter, region.offset);
+  };
+  return key(a) < key(b);
+}
 
 std::vector<CopyProgram> BuildPrograms(const JobRecords& job, const Demand& demand) {
   const ProgramBuilder builder(job, demand);
