@@ -160,8 +160,9 @@ TEST(PlacesAndZerosTest, DeclaredZerosAreWrittenOnceAndNothingElse) {
     return VerdictOn(plan);
   };
   const auto program = [](Plan& p) { return p.programs.end() - 3; };
-  EXPECT_NE(verdict([&](Plan& p) { p.programs.erase(program(p)); })
-                .find("layout 3: it declares zeros, but has no program of them"),
+  EXPECT_NE(verdict([&](Plan& p) {
+              p.programs.erase(program(p));
+            }).find("layout 3: it declares zeros, but has no program of them"),
             std::string::npos);
   EXPECT_NE(verdict([&](Plan& p) {
               CopyProgram zeros;
@@ -172,14 +173,17 @@ TEST(PlacesAndZerosTest, DeclaredZerosAreWrittenOnceAndNothingElse) {
               *program(p) = zeros;
             }).find("layout 3, zeros 1: the program's entry addresses other bytes"),
             std::string::npos);
-  EXPECT_NE(verdict([](Plan& p) { p.schedules[3].zero_round = kNoZeros; })
-                .find("rank 3: the zeros that its destination layout declares are never written"),
+  EXPECT_NE(verdict([](Plan& p) {
+              p.schedules[3].zero_round = kNoZeros;
+            }).find("rank 3: the zeros that its destination layout declares are never written"),
             std::string::npos);
-  EXPECT_NE(verdict([](Plan& p) { p.schedules[1].zero_round = 0; })
-                .find("rank 1: it writes zeros, but its destination layout declares none"),
+  EXPECT_NE(verdict([](Plan& p) {
+              p.schedules[1].zero_round = 0;
+            }).find("rank 1: it writes zeros, but its destination layout declares none"),
             std::string::npos);
-  EXPECT_NE(verdict([](Plan& p) { p.schedules[3].zero_round = 5; })
-                .find("rank 3: it writes its zeros outside the plan's rounds"),
+  EXPECT_NE(verdict([](Plan& p) {
+              p.schedules[3].zero_round = 5;
+            }).find("rank 3: it writes its zeros outside the plan's rounds"),
             std::string::npos);
   // Element 1 of a row is the first of the right half.
   EXPECT_NE(verdict([](Plan& p) {

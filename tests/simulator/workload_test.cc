@@ -194,7 +194,8 @@ TEST(WorkloadTest, DamagedPlansAreErrors) {
   }
 }
 
-// Rank 1 writes what it receives at two places, and 40 bytes of zeros, which count half, in round 0.
+// Rank 1 writes what it receives at two places, and 40 bytes of zeros, which count half, in round
+// 0.
 TEST(WorkloadTest, PlacesCountEachAndZerosHalf) {
   SamplePlan sample(SampleCluster(2, 1));
   sample.Send(0, 1, 1024, 0, 1, true);
