@@ -1,10 +1,9 @@
 // What a pack, unpack or move step does, as data: a table of strided copies.
 //
 // A copy moves runs of contiguous bytes between two buffers, or fills runs of one with zeros.
-// Buffers are named by their number
-// among the bases the table is run with (staging, parameters), so a table holds no address: it is
-// built once, stays right when buffers move, and the same rows serve the host twin and a device
-// kernel.
+// Buffers are named by their number among the bases the table is run with (staging, parameters), so
+// a table holds no address: it is built once, stays right when buffers move, and the same rows
+// serve the host twin and a device kernel.
 //
 // The copies of one table are unordered: a device runs them at the same time, so no copy of a table
 // may read what another one of it writes.

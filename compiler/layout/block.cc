@@ -205,7 +205,7 @@ void Block::SplitPiece(Piece piece, std::int32_t dim, std::int64_t inner,
     }
     split.push_back(std::move(part));
   };
-  while (true) {
+  while (static_cast<std::int64_t>(split.size()) <= kMostPieces) {
     const std::int64_t phase = piece.block_origin[Index(dim)] % inner;
     std::int64_t span = 0;
     std::optional<std::size_t> widest;
@@ -268,6 +268,10 @@ Result<Block> Block::SplitDim(int dim, std::int64_t inner) const {
   result.shape_.insert(result.shape_.begin() + dim + 1, inner);
   result.pieces_.reserve(pieces_.size());
   for (const Piece& piece : pieces_) SplitPiece(piece, dim, inner, result.pieces_);
+  if (result.piece_count() > kMostPieces) {
+    return InputError("", "split by " + std::to_string(inner) + ", dim " + std::to_string(dim) +
+                              " is cut into too many pieces");
+  }
   return result;
 }
 

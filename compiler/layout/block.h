@@ -21,6 +21,9 @@ namespace reshard {
 
 class Block {
  public:
+  // No real layout has a fraction of these; what an operation would cut further is refused.
+  static constexpr std::int64_t kMostPieces = std::int64_t{1} << 22;
+
   // The whole of a logical tensor.
   static Block OfTensor(TensorIndex tensor, std::vector<std::int64_t> shape);
   // Elements nobody declares: never read, never written (pad rows).
@@ -32,6 +35,7 @@ class Block {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   // Whether any element of the block is an element of a tensor.
   bool HoldsElements() const;
+  std::int64_t piece_count() const { return static_cast<std::int64_t>(pieces_.size()); }
 
   // Elements [start, stop) along `dim`, 0 <= start <= stop <= size (precondition). start == stop is
   // legal and keeps the other dims.
@@ -43,7 +47,8 @@ class Block {
   static Block Stack(std::span<const Block> parts);
   // Dim k of the result is dim order[k] of this; `order` is a permutation (precondition).
   Block Transpose(std::span<const int> order) const;
-  // Dim `dim` becomes two dims (size / inner, inner). An Error if `inner` does not divide its size.
+  // Dim `dim` becomes two dims (size / inner, inner). An Error if `inner` does not divide its size,
+  // or if what lies there is cut into more than kMostPieces.
   Result<Block> SplitDim(int dim, std::int64_t inner) const;
   // Dims `dim` and `dim + 1` become one. An Error if its size does not fit 64 bits.
   Result<Block> MergeDims(int dim) const;
@@ -54,6 +59,8 @@ class Block {
   // particular order. The product of the shape fits 64 bits (precondition). The stride of a dim of
   // extent 1 carries no meaning.
   void AppendRegions(ParameterIndex parameter, RegionTable& regions) const;
+  // How many AppendRegions() adds, at most 2^62.
+  std::int64_t RegionCount() const;
   // Its zeros likewise, of kZeroTensor.
   void AppendZeros(ParameterIndex parameter, RegionTable& zeros) const;
 

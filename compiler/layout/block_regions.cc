@@ -2,8 +2,10 @@
 // dim.
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "compiler/layout/block.h"
+#include "foundation/checked_arithmetic.h"
 
 namespace reshard {
 namespace {
@@ -53,6 +55,32 @@ void AddDim(std::size_t dim, boost::container::small_vector<Walk, 4>& walks, Box
   }
 }
 
+// A piece whose loops start at `tensor_origin` and `block_origin`, in a block of `shape`.
+template <typename Loops>
+Boxes BoxesOf(const Sizes& tensor_origin, const Sizes& block_origin, const Loops& loops,
+              const std::vector<std::int64_t>& shape) {
+  Sizes strides(shape.size(), 1);
+  for (std::size_t dim = shape.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape[dim];
+  Boxes boxes;
+  boxes.begin.assign(tensor_origin.begin(), tensor_origin.end());
+  boxes.extent.assign(boxes.begin.size(), 1);
+  boxes.stride.assign(boxes.begin.size(), 0);
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    boxes.offset += block_origin[dim] * strides[dim];
+  }
+  for (std::size_t dim = 0; dim < boxes.begin.size(); ++dim) {
+    boost::container::small_vector<Walk, 4> walks;
+    for (const auto& loop : loops) {
+      if (static_cast<std::size_t>(loop.tensor_dim) != dim) continue;
+      walks.push_back({loop.tensor_dim, loop.tensor_step,
+                       loop.block_step * strides[static_cast<std::size_t>(loop.block_dim)],
+                       loop.count});
+    }
+    AddDim(dim, walks, boxes);
+  }
+  return boxes;
+}
+
 void AddRepeated(TensorIndex tensor, ParameterIndex parameter, Boxes& boxes, std::size_t repeat,
                  RegionTable& regions) {
   if (repeat == boxes.repeats.size()) {
@@ -77,28 +105,25 @@ void AddRepeated(TensorIndex tensor, ParameterIndex parameter, Boxes& boxes, std
 
 }  // namespace
 
-void Block::AppendRegions(ParameterIndex parameter, RegionTable& regions) const {
-  Sizes strides(shape_.size(), 1);
-  for (std::size_t dim = shape_.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape_[dim];
+std::int64_t Block::RegionCount() const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  std::int64_t count = 0;
   for (const Piece& piece : pieces_) {
     if (piece.tensor == kZeroTensor) continue;
-    Boxes boxes;
-    boxes.begin.assign(piece.tensor_origin.begin(), piece.tensor_origin.end());
-    boxes.extent.assign(boxes.begin.size(), 1);
-    boxes.stride.assign(boxes.begin.size(), 0);
-    for (std::size_t dim = 0; dim < shape_.size(); ++dim) {
-      boxes.offset += piece.block_origin[dim] * strides[dim];
+    const Boxes boxes = BoxesOf(piece.tensor_origin, piece.block_origin, piece.loops, shape_);
+    std::int64_t of_piece = 1;
+    for (const Walk& walk : boxes.repeats) {
+      of_piece = CheckedMultiply(of_piece, walk.count).value_or(kMost);
     }
-    for (std::size_t dim = 0; dim < boxes.begin.size(); ++dim) {
-      boost::container::small_vector<Walk, 4> walks;
-      for (const Loop& loop : piece.loops) {
-        if (static_cast<std::size_t>(loop.tensor_dim) != dim) continue;
-        walks.push_back({loop.tensor_dim, loop.tensor_step,
-                         loop.block_step * strides[static_cast<std::size_t>(loop.block_dim)],
-                         loop.count});
-      }
-      AddDim(dim, walks, boxes);
-    }
+    count = std::min(kMost, count + std::min(kMost, of_piece));
+  }
+  return count;
+}
+
+void Block::AppendRegions(ParameterIndex parameter, RegionTable& regions) const {
+  for (const Piece& piece : pieces_) {
+    if (piece.tensor == kZeroTensor) continue;
+    Boxes boxes = BoxesOf(piece.tensor_origin, piece.block_origin, piece.loops, shape_);
     AddRepeated(piece.tensor, parameter, boxes, 0, regions);
   }
 }

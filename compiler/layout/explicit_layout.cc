@@ -103,7 +103,13 @@ std::vector<std::vector<bool>> CuttingAxes(const Resolved& layout) {
   }
   for (const JoinedParameter& joined : layout.joined) {
     const ExplicitParameter& entry = layout.words.parameters[joined.entry];
-    if (entry.mesh) use(*entry.mesh, entry.sharding);
+    if (!entry.mesh) continue;
+    use(*entry.mesh, entry.sharding);
+    // Ranks of zeros hold something else than those of values.
+    for (const ZeroExcept& except : entry.zero_except) {
+      cuts[*entry.mesh].resize(layout.words.meshes[*entry.mesh].axes.size(), false);
+      cuts[*entry.mesh][static_cast<std::size_t>(except.axis)] = true;
+    }
   }
   return cuts;
 }
@@ -141,57 +147,71 @@ std::optional<Block> LocalTensor(const Resolved& layout, TensorIndex tensor, std
   return LocalPart(layout, *rule.mesh, rule.sharding, WholeTensor(layout, tensor), rank);
 }
 
-Result<Block> Join(const ExplicitParameter& entry, const std::vector<Block>& parts) {
-  if (parts.size() == 1) return parts.front();
-  const auto dim = static_cast<std::size_t>(*entry.concat);
-  std::vector<std::int64_t> expected = parts.front().shape();
-  if (dim >= expected.size()) {
-    return InputError("", "concat is dim " + std::to_string(dim) + " of " +
-                              std::to_string(expected.size()) + " dims");
+// The parameter made of `block_of` each of its tensors.
+template <typename BlockOf>
+Result<Block> MakeValue(const ExplicitParameter& entry, const JoinedParameter& joined,
+                        const BlockOf& block_of) {
+  std::vector<std::vector<Block>> leaves;
+  for (const std::vector<TensorIndex>& tensors : joined.leaves) {
+    std::vector<Block>& leaf = leaves.emplace_back();
+    for (const TensorIndex tensor : tensors) leaf.push_back(block_of(tensor));
   }
-  for (const Block& part : parts) {
-    std::vector<std::int64_t> shape = part.shape();
-    if (shape.size() == expected.size()) shape[dim] = expected[dim];
-    if (shape != expected) {
-      return InputError("", "its parts differ in shape beside the dim they are joined along");
-    }
-  }
-  return Block::Concat(*entry.concat, parts);
+  return MakeBlock(entry.value, leaves);
+}
+
+// Whether the rank at `coordinate` has the parameter's values, not zeros in their place.
+bool HasValues(const ExplicitParameter& entry, const std::vector<std::int64_t>& coordinate) {
+  return std::ranges::all_of(entry.zero_except, [&](const ZeroExcept& except) {
+    const std::int64_t own = coordinate[static_cast<std::size_t>(except.axis)];
+    return std::ranges::find(except.coordinates, own) != except.coordinates.end();
+  });
+}
+
+// Of a parameter that is cut as a whole; none if the rank is not in its mesh.
+Result<std::optional<Block>> LocalOfWhole(const Resolved& layout, const JoinedParameter& joined,
+                                          std::int32_t rank) {
+  const ExplicitParameter& entry = layout.words.parameters[joined.entry];
+  const std::int32_t position = layout.positions[*entry.mesh][static_cast<std::size_t>(rank)];
+  if (position < 0) return std::optional<Block>();
+  const Result<Block> whole =
+      MakeValue(entry, joined, [&](TensorIndex part) { return WholeTensor(layout, part); });
+  if (!whole) return tl::unexpected(whole.error());
+  const Mesh& mesh = layout.words.meshes[*entry.mesh];
+  const Result<void> fits = CheckSharding(entry.sharding, mesh, whole->shape());
+  if (!fits) return tl::unexpected(fits.error());
+  const std::vector<std::int64_t> coordinate = mesh.Coordinate(position);
+  Result<Block> local =
+      ApplySteps(entry.local, LocalBlock(*whole, entry.sharding, mesh, coordinate));
+  if (!local) return tl::unexpected(local.error());
+  if (!HasValues(entry, coordinate)) return std::optional<Block>(Block::Zeros(local->shape()));
+  return std::optional<Block>(std::move(*local));
 }
 
 // None if the rank does not hold the parameter.
 Result<std::optional<Block>> LocalJoined(const Resolved& layout, const JoinedParameter& joined,
                                          std::int32_t rank) {
   const ExplicitParameter& entry = layout.words.parameters[joined.entry];
-  std::vector<Block> parts;
-  if (entry.mesh) {
-    if (layout.positions[*entry.mesh][static_cast<std::size_t>(rank)] < 0) {
-      return std::optional<Block>();
-    }
-    for (const TensorIndex part : joined.parts) parts.push_back(WholeTensor(layout, part));
-    const Result<Block> whole = Join(entry, parts);
-    if (!whole) return tl::unexpected(whole.error());
-    const Result<void> fits =
-        CheckSharding(entry.sharding, layout.words.meshes[*entry.mesh], whole->shape());
-    if (!fits) return tl::unexpected(fits.error());
-    return LocalPart(layout, *entry.mesh, entry.sharding, *whole, rank);
-  }
+  if (entry.mesh) return LocalOfWhole(layout, joined, rank);
   TensorIndex held = 0;
   TensorIndex missing = 0;
+  std::map<TensorIndex, Block> local_of;
+  bool any_missing = false;
   for (const TensorIndex part : joined.parts) {
     std::optional<Block> local = LocalTensor(layout, part, rank);
+    any_missing = any_missing || !local;
     (local ? held : missing) = part;
-    if (local) parts.push_back(std::move(*local));
+    if (local) local_of.insert_or_assign(part, std::move(*local));
   }
-  if (parts.empty()) return std::optional<Block>();
-  if (parts.size() < joined.parts.size()) {
+  if (local_of.empty()) return std::optional<Block>();
+  if (any_missing) {
     return InputError("",
                       "rank " + std::to_string(rank) + " of the group holds part " +
                           TensorAt(layout, held).name + " but not part " +
                           TensorAt(layout, missing).name,
                       "place all parts on the same ranks");
   }
-  Result<Block> block = Join(entry, parts);
+  Result<Block> block =
+      MakeValue(entry, joined, [&](TensorIndex part) { return local_of.at(part); });
   if (!block) return tl::unexpected(block.error());
   return std::optional<Block>(std::move(*block));
 }
@@ -212,7 +232,8 @@ Result<RankLayout> BuildRank(const JsonCursor& fields, const Resolved& layout, s
         At(place + ": parameter " + joined.name, LocalJoined(layout, joined, rank));
     if (!local) return tl::unexpected(local.error());
     if (!*local) continue;
-    const DType dtype = TensorAt(layout, joined.parts.front()).dtype;
+    const std::optional<DType>& said = layout.words.parameters[joined.entry].dtype;
+    const DType dtype = joined.parts.empty() ? *said : TensorAt(layout, joined.parts.front()).dtype;
     const Result<void> added = At(place, builder.AddParameter(joined.name, dtype, **local));
     if (!added) return tl::unexpected(added.error());
   }

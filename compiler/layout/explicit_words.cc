@@ -167,39 +167,76 @@ Result<ExplicitRule> ReadRule(const JsonCursor& cursor, const MeshNames& names,
   return rule;
 }
 
+Result<std::optional<DType>> ReadDType(const JsonCursor& cursor) {
+  const std::optional<JsonCursor> field = cursor.Find("dtype");
+  if (!field) return std::optional<DType>();
+  const Result<std::string> name = field->AsString();
+  if (!name) return tl::unexpected(name.error());
+  const std::optional<DType> dtype = DTypeFromName(*name);
+  if (!dtype) return field->Fail("'" + *name + "' is no dtype");
+  return dtype;
+}
+
+// The fields local and zeroExcept.
+Result<void> ReadLocal(const JsonCursor& cursor, const Mesh& mesh, ExplicitParameter& parameter) {
+  if (const std::optional<JsonCursor> local = cursor.Find("local")) {
+    Result<std::vector<ValueStep>> steps = ReadValueSteps(*local, "local");
+    if (!steps) return tl::unexpected(steps.error());
+    parameter.local = std::move(*steps);
+  }
+  const std::optional<JsonCursor> except = cursor.Find("zeroExcept");
+  if (!except) return {};
+  const auto members = except->Members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& [name, field] : *members) {
+    const auto axis =
+        std::find_if(mesh.axes.begin(), mesh.axes.end(),
+                     [&, &axis_name = name](const MeshAxis& a) { return a.name == axis_name; });
+    if (axis == mesh.axes.end()) {
+      return except->Fail("the mesh has no axis '" + std::string(name) + "'");
+    }
+    Result<std::vector<std::int64_t>> coordinates = field.AsIntegers({0, axis->size - 1});
+    if (!coordinates) return tl::unexpected(coordinates.error());
+    parameter.zero_except.push_back(
+        {static_cast<int>(axis - mesh.axes.begin()), std::move(*coordinates)});
+  }
+  return {};
+}
+
 Result<ExplicitParameter> ReadParameter(const JsonCursor& cursor, const MeshNames& names,
                                         const std::vector<Mesh>& meshes) {
-  const Result<void> known =
-      cursor.ExpectFields({"name", "concat", "parts", "mesh", "placements", "split", "order"});
-  if (!known) return tl::unexpected(known.error());
+  std::vector<std::string_view> fields = {"name",  "mesh",  "placements", "split",
+                                          "order", "local", "zeroExcept", "dtype"};
+  fields.insert(fields.end(), kValueFields.begin(), kValueFields.end());
+  if (const Result<void> known = cursor.ExpectFields(fields); !known) {
+    return tl::unexpected(known.error());
+  }
   const Result<JsonCursor> name = cursor.Field("name");
   if (!name) return tl::unexpected(name.error());
   Result<NamePattern> pattern = ReadPattern(*name);
   if (!pattern) return tl::unexpected(pattern.error());
   if (pattern->HasStar()) return name->Fail("a name takes {piece} but no *");
-  ExplicitParameter parameter{cursor.Place(), std::move(*pattern), {},
-                              std::nullopt,   std::nullopt,        {}};
-  const auto parts = cursor.Elements("parts");
-  if (!parts) return tl::unexpected(parts.error());
-  for (const JsonCursor& element : *parts) {
-    Result<NamePattern> part = ReadPattern(element);
-    if (!part) return tl::unexpected(part.error());
-    if (part->HasStar()) return element.Fail("a part takes {piece} but no *");
-    parameter.parts.push_back(std::move(*part));
-  }
-  if (parameter.parts.empty()) return cursor.Fail("a parameter without parts");
-  if (cursor.Has("concat")) {
-    const Result<std::int64_t> concat = cursor.Integer("concat", {0, 1000});
-    if (!concat) return tl::unexpected(concat.error());
-    parameter.concat = static_cast<int>(*concat);
-  }
+  Result<ExplicitValue> value = ReadPartsValue(cursor, "");
+  if (!value) return tl::unexpected(value.error());
+  ExplicitParameter parameter{
+      cursor.Place(), std::move(*pattern), std::move(*value), std::nullopt, {}, {}, {},
+      std::nullopt};
+  const Result<std::optional<DType>> dtype = ReadDType(cursor);
+  if (!dtype) return tl::unexpected(dtype.error());
+  parameter.dtype = *dtype;
   const bool cut_here = cursor.Has("mesh") || cursor.Has("placements");
   if (cut_here) {
     const Result<std::size_t> mesh = ReadSharding(cursor, names, meshes, parameter.sharding);
     if (!mesh) return tl::unexpected(mesh.error());
     parameter.mesh = *mesh;
-  } else if (cursor.Has("split") || cursor.Has("order")) {
-    return cursor.Fail("split and order belong to a mesh and placements");
+    if (const Result<void> read = ReadLocal(cursor, meshes[*mesh], parameter); !read) {
+      return tl::unexpected(read.error());
+    }
+  }
+  for (const std::string_view field : {"split", "order", "local", "zeroExcept"}) {
+    if (!cut_here && cursor.Has(field)) {
+      return cursor.Fail(std::string(field) + " belongs to a mesh and placements");
+    }
   }
   return parameter;
 }
@@ -226,12 +263,9 @@ Result<void> ReadZeros(const JsonCursor& cursor, ExplicitRegion& region) {
   const Result<std::vector<std::int64_t>> extents = cursor.Integers("zeros", kNotNegativeInteger);
   if (!extents) return tl::unexpected(extents.error());
   for (const std::int64_t extent : *extents) region.box.push_back({0, extent});
-  const std::optional<JsonCursor> dtype = cursor.Find("dtype");
-  if (!dtype) return {};
-  const Result<std::string> name = dtype->AsString();
-  if (!name) return tl::unexpected(name.error());
-  region.dtype = DTypeFromName(*name);
-  if (!region.dtype) return dtype->Fail("'" + *name + "' is no dtype");
+  const Result<std::optional<DType>> dtype = ReadDType(cursor);
+  if (!dtype) return tl::unexpected(dtype.error());
+  region.dtype = *dtype;
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/layout/explicit_value.h"
 #include "compiler/layout/name_pattern.h"
 #include "compiler/layout/placement.h"
 #include "foundation/error.h"
@@ -22,14 +23,22 @@ struct ExplicitRule {
   Sharding sharding;
 };
 
+// The parameter is zeros on all ranks but those with one of these coordinates along an axis.
+struct ZeroExcept {
+  int axis = 0;
+  std::vector<std::int64_t> coordinates;
+};
+
 // One entry of "parameters".
 struct ExplicitParameter {
   std::string place;
   NamePattern name;
-  std::vector<NamePattern> parts;
-  std::optional<int> concat;
-  std::optional<std::size_t> mesh;  // none: each part is cut by its own rule
-  Sharding sharding;                // of the joined parts, with `mesh`
+  ExplicitValue value;                  // what is cut, with `mesh`; else of what each rank has
+  std::optional<std::size_t> mesh;      // none: each part is cut by its own rule
+  Sharding sharding;                    // with `mesh`
+  std::vector<ValueStep> local;         // on what the cut leaves a rank, with `mesh`
+  std::vector<ZeroExcept> zero_except;  // with `mesh`
+  std::optional<DType> dtype;           // where no part is a tensor
 };
 
 // One entry of "regions".

@@ -70,6 +70,8 @@ Result<std::vector<Values>> NameValues(const ExplicitParameter& entry,
     complete = true;
     for (const auto& [values, tensors] : part.tensors) all.emplace(values, true);
   }
+  // Zeros and padding alone are one parameter.
+  if (parts.empty() && piece_count == 0) return std::vector<Values>(1);
   if (!complete) {
     return InputError(entry.place, "no part has all pieces of the name '" + entry.name.text() + "'",
                       "name the same pieces in name and parts");
@@ -79,6 +81,18 @@ Result<std::vector<Values>> NameValues(const ExplicitParameter& entry,
   return result;
 }
 
+// How many blocks the value is put together from.
+std::size_t PartCount(const ExplicitValue& value, const JoinedParameter& parameter) {
+  std::size_t count = 0;
+  std::size_t leaf = 0;
+  for (const ExplicitValue& part : value.parts) {
+    const bool is_pattern = part.kind == ExplicitValue::Kind::kTensors;
+    count += is_pattern ? parameter.leaves[leaf].size() : 1;
+    leaf += PatternsOf(part).size();
+  }
+  return count;
+}
+
 }  // namespace
 
 Result<std::vector<JoinedParameter>> ExpandParameters(
@@ -86,33 +100,43 @@ Result<std::vector<JoinedParameter>> ExpandParameters(
   std::vector<JoinedParameter> joined;
   for (std::size_t e = 0; e < entries.size(); ++e) {
     const ExplicitParameter& entry = entries[e];
+    const std::vector<const NamePattern*> patterns = PatternsOf(entry.value);
     std::vector<PartMatches> parts;
-    for (const NamePattern& part : entry.parts) {
-      parts.push_back(MatchPart(model, entry.name, part));
+    for (const NamePattern* part : patterns) {
+      parts.push_back(MatchPart(model, entry.name, *part));
       if (!parts.back().tensors.empty()) continue;
-      return InputError(entry.place, "part '" + part.text() + "' matches no tensor of the model",
+      return InputError(entry.place, "part '" + part->text() + "' matches no tensor of the model",
                         "correct it or leave the parameter out");
     }
     const Result<std::vector<Values>> all = NameValues(entry, parts);
     if (!all) return tl::unexpected(all.error());
     for (const Values& values : *all) {
-      JoinedParameter parameter{e, entry.name.Fill(values), {}};
+      JoinedParameter parameter{e, entry.name.Fill(values), {}, {}};
       for (std::size_t p = 0; p < parts.size(); ++p) {
         Values shared;
         for (const std::size_t piece : parts[p].shared) shared.push_back(values[piece]);
         const auto found = parts[p].tensors.find(shared);
         if (found == parts[p].tensors.end()) {
           return InputError(entry.place,
-                            "part '" + entry.parts[p].text() + "' matches no tensor for " +
+                            "part '" + patterns[p]->text() + "' matches no tensor for " +
                                 Describe(entry.name, values) + ", where another part does");
         }
-        for (const auto& [alone, tensor] : found->second) parameter.parts.push_back(tensor);
+        std::vector<TensorIndex>& leaf = parameter.leaves.emplace_back();
+        for (const auto& [alone, tensor] : found->second) leaf.push_back(tensor);
+        parameter.parts.insert(parameter.parts.end(), leaf.begin(), leaf.end());
       }
-      if (parameter.parts.size() > 1 && !entry.concat) {
+      const std::size_t count = PartCount(entry.value, parameter);
+      if (count > 1 && entry.value.join == ExplicitValue::Join::kNone) {
         return InputError(entry.place,
-                          "parameter " + parameter.name + " has " +
-                              std::to_string(parameter.parts.size()) + " parts and no concat",
+                          "parameter " + parameter.name + " has " + std::to_string(count) +
+                              " parts and no concat",
                           "give the dim to join along: \"concat\": 0");
+      }
+      if (parameter.parts.empty() && (!entry.dtype || !entry.mesh)) {
+        return InputError(entry.place,
+                          "parameter " + parameter.name + " has no tensor, so nothing says its " +
+                              (entry.dtype ? "ranks" : "dtype"),
+                          entry.dtype ? "give it a mesh and placements" : "add \"dtype\"");
       }
       joined.push_back(std::move(parameter));
     }

@@ -1,4 +1,4 @@
-// Parameters that are joined from several tensors: patterns -> one instance per value of the
+// Parameters that are made of several tensors: patterns -> one instance per value of the
 // pieces.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace reshard {
 struct JoinedParameter {
   std::size_t entry = 0;  // of "parameters"
   std::string name;
-  std::vector<TensorIndex> parts;  // in the order they are joined
+  std::vector<std::vector<TensorIndex>> leaves;  // of each of PatternsOf(), in the order it runs
+  std::vector<TensorIndex> parts;                // all of them
 };
 
 // A piece of the name takes every value its parts are found with; one that stands in a part alone

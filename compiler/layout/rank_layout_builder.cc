@@ -11,6 +11,12 @@
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
+namespace {
+
+// Of one parameter of one rank; no real layout has a fraction of these.
+constexpr std::int64_t kMostRegions = std::int64_t{1} << 22;
+
+}  // namespace
 
 Result<ParameterIndex> RankLayoutBuilder::AddParameter(Parameter parameter) {
   // Sizes of 0 count as 1: the strides of an empty parameter must fit as well.
@@ -28,6 +34,11 @@ Result<ParameterIndex> RankLayoutBuilder::AddParameter(Parameter parameter) {
 Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, const Block& block) {
   const Result<ParameterIndex> parameter = AddParameter({std::move(name), dtype, block.shape()});
   if (!parameter) return tl::unexpected(parameter.error());
+  if (block.RegionCount() > kMostRegions) {
+    return InputError(layout_.parameters.back().name,
+                      "it would be more than " + std::to_string(kMostRegions) + " regions",
+                      "order its elements in longer runs");
+  }
   const std::int64_t first = layout_.regions.size();
   block.AppendRegions(*parameter, layout_.regions);
   block.AppendZeros(*parameter, layout_.zeros);

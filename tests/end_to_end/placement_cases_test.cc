@@ -127,6 +127,18 @@ TEST(PlacementCasesTest, StridedShardsAndTwoCutsOfOneDim) {
   }
 }
 
+// Case C5: one tensor of experts cut by expert and by row at once.
+TEST(PlacementCasesTest, ExpertsCutByExpertAndByRow) {
+  for (const auto& [experts, rows] : {std::pair(24, 16), std::pair(10, 7), std::pair(3, 9)}) {
+    const std::vector<CaseTensor> tensors = {{"experts", {experts, rows, 2}}};
+    for (const auto& [by_expert, by_row] : {std::pair(8, 4), std::pair(2, 8), std::pair(3, 5)}) {
+      const Cut both{{by_expert, by_row}, {Dim(0), Dim(1)}, {}};
+      ExpectMoves(tensors, both, {{8}, {Dim(1)}, {}});
+      ExpectMoves(tensors, {{6}, {Dim(1)}, {}}, both);
+    }
+  }
+}
+
 // Case C13: ranks 0-7 and 4-11; the same ranks on both sides with other placements.
 TEST(PlacementCasesTest, RanksOfBothSides) {
   const std::vector<CaseTensor> tensors = {{"t", {16, 12}}, {"u", {24}}};

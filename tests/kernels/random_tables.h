@@ -13,9 +13,8 @@
 namespace reshard {
 
 // A table of copies and zero fills over `base_bytes.size()` buffers of exactly those sizes. Sources
-// overlap as they
-// like; no byte is written twice, and none that is read: the first half of the buffers is read, the
-// other half written.
+// overlap as they like; no byte is written twice, and none that is read: the first half of the
+// buffers is read, the other half written.
 struct RandomCopies {
   CopyTable table;
   std::vector<std::int64_t> base_bytes;

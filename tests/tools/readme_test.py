@@ -107,6 +107,14 @@ class Readme(unittest.TestCase):
         self.assertEqual(compiled["bytes"], 2 * cut + 8 * norm)
         self.assertEqual(compiled["tensors"], 5)
 
+    def test_packed_example_moves_each_byte_once_and_fills_with_zeros(self):
+        # q, k, v and o cut over 8 ranks; the norm whole on all 8, with 128 zeros of 2 bytes behind.
+        compiled = self.run_json("reshard-compile", "packed.job.json", "-o", "packed.reshard")
+        self.assertEqual(compiled["bytes"], 2 * (1536 * 512 + 512 * 1024) + 8 * 2 * 512)
+        inspected = self.run_json("reshard-inspect", "packed.reshard", "--rank", "9")
+        self.assertEqual(inspected["zeroedBytes"], 2 * 128)
+        self.run_json("reshard-replay", "packed.reshard", "--check")
+
     def test_formatting_and_order_of_names_do_not_count(self):
         self.run_json("reshard-compile", "job.json", "-o", "first.reshard")
         for path in self.folder.glob("*.json"):
