@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/form_union.h"
 #include "compiler/layout/region_overlap.h"
 
 namespace reshard {
@@ -291,11 +292,10 @@ Result<void> CheckInPlace(const std::string& place, const JobRecords& records) {
   return {};
 }
 
-}  // namespace
-
-Result<JobAssembly> AssembleJob(const std::string& place, const Cluster& cluster,
-                                const Model& model, Side source, Side destination,
-                                const JobOptions& options) {
+// `converted` are tensors of `model`.
+Result<JobAssembly> Assemble(const std::string& place, const Cluster& cluster, const Model& model,
+                             const std::vector<ConvertedTensor>& converted, Side source,
+                             Side destination, const JobOptions& options) {
   JobAssembly assembly;
   JobRecords& records = assembly.records;
   records.options = options.options;
@@ -308,6 +308,12 @@ Result<JobAssembly> AssembleJob(const std::string& place, const Cluster& cluster
   choice.NoteLacking(*chosen, assembly.notices);
   for (std::size_t t = 0; t < chosen->size(); ++t) {
     if ((*chosen)[t] >= 0) records.tensors.push_back(model.tensors[t]);
+  }
+  for (const ConvertedTensor& one : converted) {
+    const TensorIndex moved = (*chosen)[static_cast<std::size_t>(one.tensor)];
+    if (moved < 0) continue;
+    records.converted.push_back(one);
+    records.converted.back().tensor = moved;
   }
   std::set<std::string> recompute;
   for (const Side* side : {&source, &destination}) {
@@ -343,6 +349,20 @@ Result<JobAssembly> AssembleJob(const std::string& place, const Cluster& cluster
   const Result<void> in_place = CheckInPlace(place, records);
   if (!in_place) return tl::unexpected(in_place.error());
   return assembly;
+}
+
+}  // namespace
+
+Result<JobAssembly> AssembleJob(const std::string& place, const Cluster& cluster,
+                                const Model& model, Side source, Side destination,
+                                const JobOptions& options) {
+  if (HasForms(source) || HasForms(destination)) {
+    Result<FormUnion> united = UniteForms(model, source, destination);
+    if (!united) return tl::unexpected(united.error());
+    return Assemble(place, cluster, united->model, united->converted, std::move(source),
+                    std::move(destination), options);
+  }
+  return Assemble(place, cluster, model, {}, std::move(source), std::move(destination), options);
 }
 
 }  // namespace reshard

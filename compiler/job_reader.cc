@@ -84,15 +84,18 @@ Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder) {
   if (!model) return tl::unexpected(model.error());
   inputs.model = *std::move(model);
 
-  const auto read_side = [&](const std::string& name) -> Result<Side> {
+  const auto read_side = [&](const std::string& name,
+                             const std::vector<Cast>* inherited) -> Result<Side> {
     const Result<JsonCursor> field = cursor.Field(name);
     if (!field) return tl::unexpected(field.error());
-    return ReadSide(*field, name, inputs.model, inputs.cluster, folder);
+    return ReadSide(*field, name, inputs.model, inputs.cluster, folder, inherited);
   };
-  Result<Side> source = read_side("source");
+  Result<Side> source = read_side("source", nullptr);
   if (!source) return tl::unexpected(source.error());
   inputs.source = *std::move(source);
-  Result<Side> destination = read_side("destination");
+  const Result<std::vector<Cast>> outgoing = OutgoingCasts(inputs.source);
+  if (!outgoing) return tl::unexpected(outgoing.error());
+  Result<Side> destination = read_side("destination", &*outgoing);
   if (!destination) return tl::unexpected(destination.error());
   inputs.destination = *std::move(destination);
   return inputs;

@@ -51,15 +51,32 @@ Result<std::vector<std::int32_t>> ReadGpus(const JsonCursor& group, const Cluste
   return gpus;
 }
 
+// Sets group.formed where its casts, or those of the source, say so.
+Result<void> TakeForms(const Model& model, const std::vector<Cast>* inherited, SideGroup& group) {
+  std::vector<Cast> casts = group.casts;
+  if (inherited != nullptr) casts.insert(casts.end(), inherited->begin(), inherited->end());
+  if (casts.empty()) return {};
+  Result<FormedModel> formed =
+      inherited == nullptr ? SourceModel(model, casts, {}) : DestinationModel(model, casts, {});
+  if (!formed) {
+    formed.error().place = group.place + ": casts: " + formed.error().place;
+    return tl::unexpected(formed.error());
+  }
+  group.formed = *std::move(formed);
+  return {};
+}
+
 Result<SideGroup> ReadGroup(const JsonCursor& cursor, const Model& model, const Cluster& cluster,
-                            const Folder& folder, std::vector<bool>& taken) {
+                            const Folder& folder, const std::vector<Cast>* inherited,
+                            std::vector<bool>& taken) {
   SideGroup group;
   group.place = cursor.Place();
   const Result<void> known = cursor.ExpectFields({"gpus", "without", "layout", "casts"});
   if (!known) return tl::unexpected(known.error());
   if (const std::optional<JsonCursor> casts = cursor.Find("casts")) {
-    return casts->Fail("casts are not supported: both sides must hold a tensor in one dtype",
-                       "leave casts out");
+    Result<std::vector<Cast>> read = ReadCasts(*casts, inherited == nullptr);
+    if (!read) return tl::unexpected(read.error());
+    group.casts = *std::move(read);
   }
   Result<std::vector<std::int32_t>> gpus = ReadGpus(cursor, cluster, taken);
   if (!gpus) return tl::unexpected(gpus.error());
@@ -89,17 +106,21 @@ Result<SideGroup> ReadGroup(const JsonCursor& cursor, const Model& model, const 
                         "use one of " + LayoutKinds());
   }
   group.kind = kind;
+  if (const Result<void> formed = TakeForms(model, inherited, group); !formed) {
+    return tl::unexpected(formed.error());
+  }
+  const Model& own_model = group.formed ? group.formed->model : model;
   const auto rank_count = static_cast<std::int64_t>(group.gpus.size());
   if (fields.value().AsString() != nullptr && kind == "explicit") {
     Result<JsonDocument> file = folder.Read(fields);
     if (!file) return tl::unexpected(file.error());
-    Result<GroupLayout> built = build(model, JsonCursor(*file), rank_count);
+    Result<GroupLayout> built = build(own_model, JsonCursor(*file), rank_count);
     if (!built) return tl::unexpected(built.error());
     group.layout = std::move(*built);
     group.layout_fields = std::move(file->root);
     return group;
   }
-  Result<GroupLayout> built = build(model, fields, rank_count);
+  Result<GroupLayout> built = build(own_model, fields, rank_count);
   if (!built) return tl::unexpected(built.error());
   group.layout = std::move(*built);
   group.layout_fields = fields.value();
@@ -109,14 +130,15 @@ Result<SideGroup> ReadGroup(const JsonCursor& cursor, const Model& model, const 
 }  // namespace
 
 Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const Model& model,
-                      const Cluster& cluster, const Folder& folder) {
+                      const Cluster& cluster, const Folder& folder,
+                      const std::vector<Cast>* inherited) {
   Side side{name, {}};
   std::vector<JsonCursor> groups = {cursor};
   if (cursor.value().AsArray() != nullptr) groups = *cursor.Elements();
   if (groups.empty()) return cursor.Fail("a side without groups");
   std::vector<bool> taken(cluster.gpus.size(), false);
   for (const JsonCursor& element : groups) {
-    Result<SideGroup> group = ReadGroup(element, model, cluster, folder, taken);
+    Result<SideGroup> group = ReadGroup(element, model, cluster, folder, inherited, taken);
     if (!group) return tl::unexpected(group.error());
     side.groups.push_back(std::move(*group));
   }
@@ -125,6 +147,16 @@ Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const M
   });
   if (empty) return cursor.Fail("no GPU of the side is left", "name fewer in \"without\"");
   return side;
+}
+
+Result<std::vector<Cast>> OutgoingCasts(const Side& source) {
+  for (const SideGroup& group : source.groups) {
+    if (LeaveAlike(group.casts, source.groups.front().casts)) continue;
+    return InputError(group.place + ": casts",
+                      "tensors leave this group in other dtypes than the first group of the source",
+                      "give all source groups the same casts, or give them to the destination");
+  }
+  return source.groups.front().casts;
 }
 
 JsonValue SideToJson(const Side& side) {
@@ -139,6 +171,7 @@ JsonValue SideToJson(const Side& side) {
       if (group.absent[i]) absent.push_back(group.gpus[i]);
     }
     if (!absent.empty()) object.emplace_back("without", FormatIndexList(absent));
+    if (!group.casts.empty()) object.emplace_back("casts", CastsToJson(group.casts));
     object.emplace_back("layout", std::move(layout));
     groups.emplace_back(std::move(object));
   }

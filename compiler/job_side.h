@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "compiler/casts.h"
 #include "compiler/layout/folder.h"
 #include "compiler/layout/layout_builder.h"
 #include "compiler/layout/model.h"
@@ -21,6 +24,10 @@ struct SideGroup {
   std::vector<bool> absent;        // per GPU: the layout counts it, but it takes no part
   std::string kind;                // of its layout: "explicit", "megatron", ..
   JsonValue layout_fields;         // as written behind the kind
+  std::vector<Cast> casts;         // as written
+  // The model `layout` is built of where that is not the job's: the group holds or is given tensors
+  // in forms of its own.
+  std::optional<FormedModel> formed;
   GroupLayout layout;
 };
 
@@ -34,8 +41,15 @@ struct Side {
 // (optional) hold nothing and need nothing. Errors: a GPU that the cluster lacks, that is dead and
 // not absent or that stands in the side twice; a side without a GPU left; what the layout's own
 // builder refuses.
+//
+// Of the destination, `inherited` are the casts with which tensors leave the source
+// (OutgoingCasts), and null of the source itself.
 Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const Model& model,
-                      const Cluster& cluster, const Folder& folder);
+                      const Cluster& cluster, const Folder& folder,
+                      const std::vector<Cast>* inherited = nullptr);
+
+// The casts of a source, which all its groups must have.
+Result<std::vector<Cast>> OutgoingCasts(const Side& source);
 
 // The side with its layouts inlined; ReadSide makes an equal side from it.
 JsonValue SideToJson(const Side& side);

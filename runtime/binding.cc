@@ -28,20 +28,37 @@ NamePositions PositionsOf(const std::vector<Parameter>& parameters) {
   return positions;
 }
 
+// ComputedParameters() of a part that need not have been verified.
+std::vector<bool> ComputedOf(const RankPart& part) {
+  std::vector<Conversion> fitting;
+  for (const Conversion& conversion : part.source_conversions) {
+    const auto count = static_cast<ParameterIndex>(part.source_parameters.size());
+    if (conversion.parameter >= 0 && conversion.parameter < count) fitting.push_back(conversion);
+  }
+  return ComputedParameters(fitting, part.source_parameters.size());
+}
+
 class Matching {
  public:
   explicit Matching(const RankPart& part)
       : part_(part), place_("rank " + std::to_string(part.rank)) {}
 
+  // `computed` parameters have no memory: their address is null.
   Result<void> AddSide(const std::string& side, const std::vector<Parameter>& parameters,
-                       std::span<const NamedBuffer> buffers) {
+                       const std::vector<bool>& computed, std::span<const NamedBuffer> buffers) {
     std::map<std::string_view, const NamedBuffer*> by_name;
     for (const NamedBuffer& buffer : buffers) {
       if (!by_name.emplace(buffer.name, &buffer).second) {
         return Refuse(side, buffer.name, "is bound twice", "bind every parameter once");
       }
     }
-    for (const Parameter& parameter : parameters) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const Parameter& parameter = parameters[i];
+      if (computed[i]) {
+        addresses_.push_back(nullptr);
+        extents_.push_back({});
+        continue;
+      }
       const auto found = by_name.find(parameter.name);
       if (found == by_name.end()) {
         return Refuse(side, parameter.name, "is not bound", "bind every parameter of the plan");
@@ -139,8 +156,12 @@ Result<std::vector<std::byte*>> MatchBuffers(const RankPart& part,
                                              std::span<const NamedBuffer> source,
                                              std::span<const NamedBuffer> destination) {
   Matching matching(part);
-  Result<void> done = matching.AddSide("source", part.source_parameters, source);
-  if (done) done = matching.AddSide("destination", part.destination_parameters, destination);
+  Result<void> done = matching.AddSide("source", part.source_parameters, ComputedOf(part), source);
+  if (done) {
+    done =
+        matching.AddSide("destination", part.destination_parameters,
+                         std::vector<bool>(part.destination_parameters.size(), false), destination);
+  }
   if (done) done = matching.JoinPairs();
   if (done) done = matching.CheckApart();
   if (!done) return tl::unexpected(done.error());

@@ -22,22 +22,35 @@ std::string& LastError() {
   return text;
 }
 
-const std::vector<Parameter>* ParametersOf(const reshard_plan* plan, int side) {
+// The parameters of a side that have memory; `conversions` ascend by parameter.
+std::vector<const Parameter*> StoredParameters(const std::vector<Parameter>& parameters,
+                                               const std::vector<Conversion>& conversions) {
+  std::vector<const Parameter*> stored;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto index = static_cast<ParameterIndex>(i);
+    const bool is_computed =
+        std::ranges::binary_search(conversions, index, {}, &Conversion::parameter);
+    if (!is_computed) stored.push_back(&parameters[i]);
+  }
+  return stored;
+}
+
+const std::vector<const Parameter*>* ParametersOf(const reshard_plan* plan, int side) {
   if (IsNull(plan)) return nullptr;
   if (side < 0 || side > 1) {
     static_cast<void>(KeepError(UsageError("a side is 0 or 1")));
     return nullptr;
   }
-  return side == 0 ? &plan->part.source_parameters : &plan->part.destination_parameters;
+  return &plan->stored[side];
 }
 
 const Parameter* ParameterAt(const reshard_plan* plan, int side, int64_t index) {
-  const std::vector<Parameter>* parameters = ParametersOf(plan, side);
+  const std::vector<const Parameter*>* parameters = ParametersOf(plan, side);
   if (parameters == nullptr || index < 0 ||
       index >= static_cast<std::int64_t>(parameters->size())) {
     return nullptr;
   }
-  return &(*parameters)[static_cast<std::size_t>(index)];
+  return (*parameters)[static_cast<std::size_t>(index)];
 }
 
 int Bind(reshard_engine* engine, std::vector<NamedBuffer> reshard_engine::*side, const char* name,
@@ -81,7 +94,12 @@ reshard_plan* reshard_plan_open(const char* path, int32_t rank) {
   if (!part) return FailedHandle<reshard_plan>(part.error());
   const Result<Certificate> certificate = ReadCertificate(path);
   if (!certificate) return FailedHandle<reshard_plan>(certificate.error());
-  return new reshard_plan{*std::move(part), certificate->peers_max};
+  auto plan = std::make_unique<reshard_plan>();
+  plan->part = *std::move(part);
+  plan->peers_max = certificate->peers_max;
+  plan->stored[0] = StoredParameters(plan->part.source_parameters, plan->part.source_conversions);
+  plan->stored[1] = StoredParameters(plan->part.destination_parameters, {});
+  return plan.release();
 }
 
 void reshard_plan_free(reshard_plan* plan) { delete plan; }
@@ -99,7 +117,7 @@ int64_t reshard_plan_staging_bytes(const reshard_plan* plan) {
 }
 
 int64_t reshard_plan_parameter_count(const reshard_plan* plan, int side) {
-  const std::vector<Parameter>* parameters = ParametersOf(plan, side);
+  const std::vector<const Parameter*>* parameters = ParametersOf(plan, side);
   return parameters == nullptr ? -1 : static_cast<int64_t>(parameters->size());
 }
 

@@ -18,6 +18,7 @@ class NcclBackend;
 struct reshard_plan {
   reshard::RankPart part;
   std::int64_t peers_max = 0;
+  std::vector<const reshard::Parameter*> stored[2];  // of each side, those that have memory
 };
 
 struct reshard_host {

@@ -220,7 +220,9 @@ class SharedMemoryExchange final : public HostExchange {
     if (work.lane == Lane::kExchange) {
       std::memcpy(work.destination, work.source, static_cast<std::size_t>(work.bytes));
     } else {
-      RunCopies(*work.table, ranks_[static_cast<std::size_t>(work.rank)].bases);
+      const RankState& state = ranks_[static_cast<std::size_t>(work.rank)];
+      RunCopies(*work.table, state.bases);
+      RunConversions(*work.conversions, state.lowered.converted, state.bases);
     }
   }
 
@@ -279,8 +281,10 @@ class SharedMemoryExchange final : public HostExchange {
     const LoweredRound& round = At(rank).lowered.rounds[static_cast<std::size_t>(step)];
     if (lane == Lane::kExchange) return Post(rank, step, round);
     const CopyTable& table = lane == Lane::kPack ? round.pack : round.unpack;
-    if (table.empty()) return false;
-    AddWork({lane, rank, rank, &table, nullptr, nullptr, 0});
+    const CopyTable& conversions =
+        lane == Lane::kPack ? round.converted_pack : round.converted_unpack;
+    if (table.empty() && conversions.empty()) return false;
+    AddWork({lane, rank, rank, &table, &conversions, nullptr, nullptr, 0});
     return true;
   }
 
@@ -324,7 +328,7 @@ class SharedMemoryExchange final : public HostExchange {
     const auto [from, to] = pair;
     if (std::tie(send.round, send.version, send.bytes) ==
         std::tie(receive.round, receive.version, receive.bytes)) {
-      AddWork({Lane::kExchange, from, to, nullptr, send.data, receive.data, send.bytes});
+      AddWork({Lane::kExchange, from, to, nullptr, nullptr, send.data, receive.data, send.bytes});
       return;
     }
     const auto describe = [](const PostedOperation& operation) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
+#include "runtime/conversion_lowering.h"
 #include "runtime/part_references.h"
 #include "runtime/stream_window.h"
 #include "schedules/dtype.h"
@@ -47,7 +48,8 @@ class Lowering {
     done = LowerZeros();
     if (!done) return tl::unexpected(done.error());
     LowerTransfers();
-    done = CheckTables();
+    done = SeparateConversions();
+    if (done) done = CheckTables();
     if (!done) return tl::unexpected(done.error());
     return std::move(lowered_);
   }
@@ -55,6 +57,11 @@ class Lowering {
  private:
   tl::unexpected<Error> Broken(const std::string& what) const {
     return InputError(place_, "its part of the plan has " + what, "verify the plan");
+  }
+
+  tl::unexpected<Error> BrokenRound(std::size_t round, const Error& error) const {
+    return Broken("a round " + std::to_string(round) + " in which " + error.place + " " +
+                  error.reason);
   }
 
   Result<void> MeasureBases() {
@@ -272,14 +279,36 @@ class Lowering {
     }
   }
 
+  Result<void> SeparateConversions() {
+    if (part_.source_conversions.empty()) return {};
+    Result<ConvertedBuffers> converted =
+        LowerConversions(part_, first_source_base_, lowered_.base_bytes);
+    if (!converted) return tl::unexpected(converted.error());
+    lowered_.converted = *std::move(converted);
+    for (LoweredRound& round : lowered_.rounds) {
+      SplitConversions(part_.source_conversions, first_source_base_, round.pack,
+                       round.converted_pack);
+      SplitConversions(part_.source_conversions, first_source_base_, round.unpack,
+                       round.converted_unpack);
+    }
+    for (const Conversion& conversion : part_.source_conversions) {
+      lowered_.base_bytes[static_cast<std::size_t>(first_source_base_ + conversion.parameter)] = 0;
+    }
+    return {};
+  }
+
   Result<void> CheckTables() const {
     for (std::size_t r = 0; r < lowered_.rounds.size(); ++r) {
       const LoweredRound& round = lowered_.rounds[r];
       for (const CopyTable* table : {&round.pack, &round.unpack}) {
         if (const Result<void> inside = CheckBounds(*table, lowered_.base_bytes); !inside) {
-          return Broken("a round " + std::to_string(r) + " in which " + inside.error().place + " " +
-                        inside.error().reason);
+          return BrokenRound(r, inside.error());
         }
+      }
+      for (const CopyTable* table : {&round.converted_pack, &round.converted_unpack}) {
+        const Result<void> inside =
+            CheckConversions(*table, lowered_.converted, lowered_.base_bytes);
+        if (!inside) return BrokenRound(r, inside.error());
       }
       for (const auto* operations : {&round.sends, &round.receives}) {
         for (const ExchangeOperation& operation : *operations) {

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "foundation/error.h"
+#include "kernels/conversion.h"
 #include "kernels/copy_table.h"
 #include "schedules/rank_part.h"
 
 namespace reshard {
 
 // Bases of all tables of a rank: 0 is staging, then the source parameters in the order of the part,
-// then the destination parameters.
+// then the destination parameters. A computed parameter is a base without memory: what is read of
+// it stands in tables of conversions, whose source bases number LoweredRank::converted.
 inline constexpr BaseIndex kStagingBase = 0;
 
 // One send or one receive of a round.
@@ -28,15 +30,18 @@ struct ExchangeOperation {
 // most one transfer each way in a round, so both ends of a pair see the same order.
 struct LoweredRound {
   CopyTable pack;
+  CopyTable converted_pack;
   std::vector<ExchangeOperation> sends;
   std::vector<ExchangeOperation> receives;
   CopyTable unpack;  // with the round's local moves and zeros
+  CopyTable converted_unpack;
 };
 
 struct LoweredRank {
   RankIndex rank = 0;
   RankIndex rank_count = 0;
-  std::vector<std::int64_t> base_bytes;  // of every base
+  std::vector<std::int64_t> base_bytes;  // of every base; 0 of computed parameters
+  ConvertedBuffers converted;
   std::vector<LoweredRound> rounds;
   std::vector<Wait> waits;
 };

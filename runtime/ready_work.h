@@ -20,6 +20,7 @@ struct Work {
   RankIndex rank = 0;                 // whose step it is; of a pair, the sender
   RankIndex peer = 0;                 // of a pair, the receiver; else equal to rank
   const CopyTable* table = nullptr;   // of a step
+  const CopyTable* conversions = nullptr;
   const std::byte* source = nullptr;  // of a pair
   std::byte* destination = nullptr;
   std::int64_t bytes = 0;

@@ -7,19 +7,10 @@
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
-#include "kernels/mixing.h"
 #include "schedules/dtype.h"
 
 namespace reshard {
 namespace {
-
-std::uint64_t TensorKey(std::uint64_t refit, TensorIndex tensor) {
-  return Mix64(refit * kGoldenGamma + static_cast<std::uint64_t>(tensor));
-}
-
-std::uint64_t ElementValue(std::uint64_t tensor_key, std::uint64_t index) {
-  return Mix64(tensor_key + index * kGoldenGamma);
-}
 
 Result<std::int64_t> BytesOf(const Parameter& parameter) {
   const std::optional<std::int64_t> elements = CheckedProduct(parameter.shape);
@@ -36,54 +27,43 @@ const RankLayout& NoRegions() {
   return *kNone;
 }
 
-// Writes the values of one region. One dim of the box at a time, the innermost as a loop.
-class RegionWriter {
+// Calls write(logical index, element of the parameter) for every element of a region of a tensor of
+// `shape`. One dim of the box at a time, the innermost as a loop.
+template <typename Write>
+class RegionWalk {
  public:
-  RegionWriter(const Region& region, std::span<const std::int64_t> shape,
-               std::int64_t element_bytes, std::uint64_t tensor_key, std::byte* parameter)
-      : region_(region),
-        index_strides_(shape.size(), 1),
-        element_bytes_(element_bytes),
-        key_(tensor_key),
-        parameter_(parameter) {
+  RegionWalk(const Region& region, std::span<const std::int64_t> shape, const Write& write)
+      : region_(region), index_strides_(shape.size(), 1), write_(write) {
     for (std::size_t d = shape.size(); d-- > 1;) {
       index_strides_[d - 1] = index_strides_[d] * shape[d];
     }
   }
 
-  void Write() {
+  void Run() const {
     std::int64_t index = 0;
     for (std::size_t d = 0; d < index_strides_.size(); ++d) {
       index += region_.begin[d] * index_strides_[d];
     }
-    WriteDim(0, index, region_.offset);
+    WalkDim(0, index, region_.offset);
   }
 
  private:
-  void WriteDim(std::size_t dim, std::int64_t index, std::int64_t position) {
-    if (dim == index_strides_.size()) return WriteElement(index, position);
+  void WalkDim(std::size_t dim, std::int64_t index, std::int64_t position) const {
+    if (dim == index_strides_.size()) return write_(index, position);
     for (std::int64_t i = 0; i < region_.extent[dim]; ++i) {
       if (dim + 1 == index_strides_.size()) {
-        WriteElement(index, position);
+        write_(index, position);
       } else {
-        WriteDim(dim + 1, index, position);
+        WalkDim(dim + 1, index, position);
       }
       index += index_strides_[dim];
       position += region_.stride[dim];
     }
   }
 
-  void WriteElement(std::int64_t index, std::int64_t position) {
-    const std::uint64_t value = ElementValue(key_, static_cast<std::uint64_t>(index));
-    std::memcpy(parameter_ + position * element_bytes_, &value,
-                static_cast<std::size_t>(element_bytes_));
-  }
-
   const Region& region_;
   std::vector<std::int64_t> index_strides_;  // row-major, of the logical tensor
-  std::int64_t element_bytes_;
-  std::uint64_t key_;
-  std::byte* parameter_;
+  const Write& write_;
 };
 
 // Writes zero bytes over one region of declared zeros, from dim `dim` on.
@@ -96,6 +76,12 @@ void WriteZeros(const Region& region, std::int64_t element_bytes, std::size_t di
   for (std::int64_t i = 0; i < region.extent[dim]; ++i) {
     WriteZeros(region, element_bytes, dim + 1, position + i * region.stride[dim], parameter);
   }
+}
+
+void WriteElement(std::uint64_t value, std::int64_t position, std::int64_t element_bytes,
+                  std::byte* parameter) {
+  std::memcpy(parameter + position * element_bytes, &value,
+              static_cast<std::size_t>(element_bytes));
 }
 
 // The destination parameter that shares memory with each source parameter of an inPlace pair.
@@ -121,10 +107,6 @@ std::map<ParameterIndex, ParameterIndex> PairsOf(const JobRecords& job, const Ra
 }
 
 }  // namespace
-
-std::uint64_t TrialValue(std::uint64_t refit, TensorIndex tensor, std::int64_t index) {
-  return ElementValue(TensorKey(refit, tensor), static_cast<std::uint64_t>(index));
-}
 
 RegionsByParameter::RegionsByParameter(const RankLayout& layout)
     : first_(layout.parameters.size() + 1, 0),
@@ -152,8 +134,11 @@ Result<std::int64_t> TrialBytes(const JobRecords& job) {
   const auto too_many = [] { return InputError("job", "its bytes do not fit 64 bits"); };
   for (const RankLayout& layout : job.layouts) {
     std::int64_t total = 0;
-    for (const Parameter& parameter : layout.parameters) {
-      const Result<std::int64_t> bytes = BytesOf(parameter);
+    const std::vector<bool> computed =
+        ComputedParameters(layout.conversions, layout.parameters.size());
+    for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
+      if (computed[p]) continue;
+      const Result<std::int64_t> bytes = BytesOf(layout.parameters[p]);
       if (!bytes) return bytes;
       const std::optional<std::int64_t> sum = CheckedAdd(total, *bytes);
       if (!sum) return too_many();
@@ -180,6 +165,7 @@ TrialMemory::TrialMemory(const JobRecords& job, RankIndex rank)
       rank_(rank),
       source_layout_(Layout(job.ranks[static_cast<std::size_t>(rank)].source_layout)),
       destination_layout_(Layout(job.ranks[static_cast<std::size_t>(rank)].destination_layout)),
+      origins_(job),
       source_regions_(*source_layout_),
       destination_regions_(*destination_layout_) {}
 
@@ -212,7 +198,10 @@ Result<TrialMemory> TrialMemory::Make(const JobRecords& job, RankIndex rank) {
     memory.buffers_.push_back(std::move(buffer));
     return {};
   };
+  const std::vector<bool> computed = ComputedParameters(memory.source_layout_->conversions,
+                                                        memory.source_layout_->parameters.size());
   for (std::size_t s = 0; s < memory.source_layout_->parameters.size(); ++s) {
+    if (computed[s]) continue;
     const auto source = static_cast<ParameterIndex>(s);
     const auto pair = pairs.find(source);
     std::optional<ParameterIndex> destination;
@@ -260,16 +249,54 @@ void TrialMemory::Write(const RankLayout& layout, const RegionsByParameter& regi
   for (const std::int64_t number : regions.Of(parameter)) {
     const Region region = layout.regions[number];
     const Tensor& tensor = job_->tensors[static_cast<std::size_t>(region.tensor)];
-    RegionWriter(region, tensor.shape, ElementBytes(tensor.dtype), TensorKey(refit, region.tensor),
-                 image)
-        .Write();
+    const std::int64_t element_bytes = ElementBytes(tensor.dtype);
+    TrialTensor values(*job_, origins_, refit, region.tensor);
+    const auto write = [&](std::int64_t index, std::int64_t position) {
+      WriteElement(values.Value(index), position, element_bytes, image);
+    };
+    RegionWalk(region, tensor.shape, write).Run();
+  }
+}
+
+void TrialMemory::WriteOrigins(ParameterIndex parameter, std::uint64_t refit,
+                               std::byte* image) const {
+  const std::int64_t element_bytes =
+      ElementBytes(source_layout_->parameters[static_cast<std::size_t>(parameter)].dtype);
+  for (const Conversion& conversion : source_layout_->conversions) {
+    if (conversion.source != parameter) continue;
+    for (const std::int64_t number : source_regions_.Of(conversion.parameter)) {
+      const Region region = source_layout_->regions[number];
+      const ConvertedTensor& converted = *origins_.Conversion(region.tensor);
+      const TrialTensor values(*job_, origins_, refit, region.tensor);
+      const auto write = [&](std::int64_t index, std::int64_t position) {
+        WriteElement(values.OriginValue(index), position, element_bytes, image);
+      };
+      // The region as one of the origin in the stored parameter.
+      Region origin = region;
+      origin.offset = conversion.offset;
+      std::vector<std::int64_t> begin(region.begin.begin(), region.begin.end());
+      if (IsOfBlocks(conversion.kind)) {
+        if (IsOfScales(conversion.kind)) {
+          for (std::size_t d = 0; d < begin.size(); ++d) begin[d] *= conversion.block[d];
+        }
+        origin.extent = conversion.extent;
+        origin.stride = conversion.stride;
+      } else {
+        origin.offset += region.offset;
+      }
+      origin.begin = begin;
+      RegionWalk(origin, converted.origin_shape, write).Run();
+    }
   }
 }
 
 void TrialMemory::Paint(const Buffer& buffer, std::uint64_t refit, bool is_installed,
                         std::byte* image) const {
   std::fill_n(image, buffer.bytes, kUntouchedByte);
-  if (buffer.source) Write(*source_layout_, source_regions_, *buffer.source, refit, image);
+  if (buffer.source) {
+    Write(*source_layout_, source_regions_, *buffer.source, refit, image);
+    WriteOrigins(*buffer.source, refit, image);
+  }
   if (buffer.destination && is_installed) {
     Write(*destination_layout_, destination_regions_, *buffer.destination, refit, image);
     const RegionTable& zeros = destination_layout_->zeros;

@@ -1,9 +1,9 @@
 // Made-up weights, to see whether a replay puts every byte where it belongs.
 //
-// The value of an element is a hash of (refit, tensor, logical index), so that each element of each
-// refit has its own and none has to be kept. Memory is filled and checked through the regions of
-// the job alone: nothing here knows fragments, copy programs or rounds, the things under test.
-// Bytes outside of all regions have a fixed pattern, which a replay must leave alone.
+// Each element of each refit has a value of its own (trial_values.h), and none has to be kept.
+// Memory is filled and checked through the regions of the job alone: nothing here knows fragments,
+// copy programs or rounds, the things under test. Bytes outside of all regions have a fixed
+// pattern, which a replay must leave alone.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,10 @@
 
 #include "foundation/error.h"
 #include "runtime/binding.h"
+#include "runtime/trial_values.h"
 #include "schedules/job_records.h"
 
 namespace reshard {
-
-// Of the element with row-major index `index` in logical tensor `tensor`; an element of n bytes has
-// the n low bytes, little endian.
-std::uint64_t TrialValue(std::uint64_t refit, TensorIndex tensor, std::int64_t index);
 
 inline constexpr std::byte kUntouchedByte{0xA5};
 
@@ -51,7 +48,8 @@ class TrialMemory {
   std::vector<NamedBuffer> SourceBuffers() const;
   std::vector<NamedBuffer> DestinationBuffers() const;
 
-  // Source regions get the values of `refit`, every other byte kUntouchedByte.
+  // Source regions get the values of `refit`, parameters that others are computed from those of the
+  // origins, every other byte kUntouchedByte.
   void Fill(std::uint64_t refit);
 
   // Every byte: destination regions have the values of `refit`, its declared zeros are zero, source
@@ -69,6 +67,8 @@ class TrialMemory {
 
   TrialMemory(const JobRecords& job, RankIndex rank);
   const RankLayout* Layout(LayoutIndex layout) const;
+  // Writes what is computed from one source parameter into `image`, of the elements it has.
+  void WriteOrigins(ParameterIndex parameter, std::uint64_t refit, std::byte* image) const;
   // Writes the values of the regions of one parameter into `image`.
   void Write(const RankLayout& layout, const RegionsByParameter& regions, ParameterIndex parameter,
              std::uint64_t refit, std::byte* image) const;
@@ -80,6 +80,7 @@ class TrialMemory {
   RankIndex rank_ = 0;
   const RankLayout* source_layout_ = nullptr;  // null: not of that side
   const RankLayout* destination_layout_ = nullptr;
+  TrialOrigins origins_;
   RegionsByParameter source_regions_;
   RegionsByParameter destination_regions_;
   std::vector<Buffer> buffers_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/conversion.h"
 #include "schedules/dtype.h"
 #include "schedules/region_table.h"
 
@@ -27,7 +28,8 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 
-// A buffer a rank really holds, contiguous, row-major in `shape`.
+// A buffer a rank really holds, contiguous, row-major in `shape`; or, on the source, a computed one
+// (conversion.h), which has no memory.
 struct Parameter {
   std::string name;
   DType dtype = DType::kBF16;
@@ -43,6 +45,7 @@ struct RankLayout {
   std::vector<Parameter> parameters;
   RegionTable regions;
   RegionTable zeros;  // of kZeroTensor: what the refit fills with zero bytes, on the destination
+  std::vector<Conversion> conversions;  // ascending by parameter; none on the destination
   bool operator==(const RankLayout&) const = default;
 };
 
@@ -81,6 +84,7 @@ struct JobRecords {
   std::vector<Rank> ranks;          // ascending by gpu
   Options options;
   std::vector<InPlacePair> in_place;
+  std::vector<ConvertedTensor> converted;  // tensors that the source computes; ascending by tensor
   bool operator==(const JobRecords&) const = default;
 };
 

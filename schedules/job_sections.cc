@@ -7,7 +7,7 @@ namespace {
 
 // Tensor and Parameter have the same fields.
 template <typename Buffer>
-std::string EncodeBuffers(const std::vector<Buffer>& buffers) {
+format::Buffers MessageOf(const std::vector<Buffer>& buffers) {
   format::Buffers message;
   NameWriter names(message.mutable_name());
   ListWriter shapes(message.mutable_shapes());
@@ -16,37 +16,35 @@ std::string EncodeBuffers(const std::vector<Buffer>& buffers) {
     message.add_dtype(static_cast<std::uint32_t>(buffer.dtype));
     message.add_shape(shapes.Intern(buffer.shape));
   }
-  return Serialize(message);
+  return message;
 }
 
 template <typename Buffer>
-Result<void> DecodeBuffers(std::string_view bytes, const SectionContext& context,
-                           std::vector<Buffer>& buffers) {
-  const auto message = Parse<format::Buffers>(bytes, context);
-  if (!message) return tl::unexpected(message.error());
-  auto names = ReadNames(message->name(), context);
+Result<void> ReadBuffers(const format::Buffers& message, const SectionContext& context,
+                         std::vector<Buffer>& buffers) {
+  auto names = ReadNames(message.name(), context);
   if (!names) return tl::unexpected(names.error());
   const auto count = static_cast<std::int64_t>(names->size());
-  if (!AllOfSize(count, message->dtype(), message->shape()) ||
-      !ListReader::IsWhole(message->shapes())) {
+  if (!AllOfSize(count, message.dtype(), message.shape()) ||
+      !ListReader::IsWhole(message.shapes())) {
     return context.Malformed("columns differ in length");
   }
-  const ListReader shapes(message->shapes());
+  const ListReader shapes(message.shapes());
   if (!context.budget->Charge(count * static_cast<std::int64_t>(sizeof(Buffer)))) {
     return context.TooLarge();
   }
   buffers.reserve(buffers.size() + names->size());
   for (int i = 0; i < count; ++i) {
-    if (message->dtype(i) >= static_cast<std::uint32_t>(kDTypeCount)) {
+    if (message.dtype(i) >= static_cast<std::uint32_t>(kDTypeCount)) {
       return context.Malformed("an unknown dtype");
     }
-    if (message->shape(i) >= shapes.size()) return context.Malformed("a shape that it lacks");
-    const std::span<const std::int64_t> shape = shapes[message->shape(i)];
+    if (message.shape(i) >= shapes.size()) return context.Malformed("a shape that it lacks");
+    const std::span<const std::int64_t> shape = shapes[message.shape(i)];
     if (!context.budget->Charge(static_cast<std::int64_t>(shape.size_bytes()))) {
       return context.TooLarge();
     }
     buffers.push_back({std::move((*names)[static_cast<std::size_t>(i)]),
-                       static_cast<DType>(message->dtype(i)),
+                       static_cast<DType>(message.dtype(i)),
                        {shape.begin(), shape.end()}});
   }
   return {};
@@ -74,20 +72,35 @@ std::string EncodeRegionPart(const RegionTable& regions, std::int64_t begin, std
 
 }  // namespace
 
-std::string EncodeTensors(const std::vector<Tensor>& tensors) { return EncodeBuffers(tensors); }
-
-Result<void> DecodeTensors(std::string_view bytes, const SectionContext& context,
-                           std::vector<Tensor>& tensors) {
-  return DecodeBuffers(bytes, context, tensors);
+std::string EncodeTensors(const std::vector<Tensor>& tensors,
+                          std::span<const ConvertedTensor> converted) {
+  format::Buffers message = MessageOf(tensors);
+  if (!converted.empty()) AddConvertedTensors(converted, *message.mutable_conversions());
+  return Serialize(message);
 }
 
-std::string EncodeParameters(const std::vector<Parameter>& parameters) {
-  return EncodeBuffers(parameters);
+Result<void> DecodeTensors(std::string_view bytes, const SectionContext& context,
+                           std::vector<Tensor>& tensors, std::vector<ConvertedTensor>& converted) {
+  const auto message = Parse<format::Buffers>(bytes, context);
+  if (!message) return tl::unexpected(message.error());
+  if (auto done = ReadBuffers(*message, context, tensors); !done) return done;
+  return ReadConvertedTensors(message->conversions(), context, converted);
+}
+
+std::string EncodeParameters(const std::vector<Parameter>& parameters,
+                             std::span<const Conversion> conversions) {
+  format::Buffers message = MessageOf(parameters);
+  if (!conversions.empty()) AddConversions(conversions, *message.mutable_conversions());
+  return Serialize(message);
 }
 
 Result<void> DecodeParameters(std::string_view bytes, const SectionContext& context,
-                              std::vector<Parameter>& parameters) {
-  return DecodeBuffers(bytes, context, parameters);
+                              std::vector<Parameter>& parameters,
+                              std::vector<Conversion>& conversions) {
+  const auto message = Parse<format::Buffers>(bytes, context);
+  if (!message) return tl::unexpected(message.error());
+  if (auto done = ReadBuffers(*message, context, parameters); !done) return done;
+  return ReadConversions(message->conversions(), context, conversions);
 }
 
 std::vector<std::string> EncodeRegions(const RegionTable& regions) {

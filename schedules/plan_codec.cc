@@ -165,7 +165,7 @@ Result<void> Decoder::DecodeJob() {
     return {};
   };
   const auto tensors = [this](std::string_view bytes, const SectionContext& context) {
-    return codec::DecodeTensors(bytes, context, plan_.job.tensors);
+    return codec::DecodeTensors(bytes, context, plan_.job.tensors, plan_.job.converted);
   };
   const auto ranks = [this](std::string_view bytes, const SectionContext& context) {
     return codec::DecodeRanks(bytes, context, plan_.job.ranks);
@@ -191,7 +191,7 @@ Result<void> Decoder::DecodeLayouts() {
   for (std::uint32_t i = 0; i < count; ++i) {
     RankLayout& layout = plan_.job.layouts[i];
     const auto parameters = [&layout](std::string_view bytes, const SectionContext& context) {
-      return codec::DecodeParameters(bytes, context, layout.parameters);
+      return codec::DecodeParameters(bytes, context, layout.parameters, layout.conversions);
     };
     const auto regions = [&layout](std::string_view bytes, const SectionContext& context) {
       return codec::DecodeRegions(bytes, context, layout.regions);
@@ -316,12 +316,13 @@ Result<std::string> EncodePlan(const Plan& plan) {
   ContainerWriter writer;
   writer.Add(SectionKind::kHeader, 0, 0, codec::EncodeHeader(plan));
   writer.Add(SectionKind::kJobText, 0, 0, plan.job_json);
-  writer.Add(SectionKind::kTensors, 0, 0, codec::EncodeTensors(plan.job.tensors));
+  writer.Add(SectionKind::kTensors, 0, 0, codec::EncodeTensors(plan.job.tensors, plan.job.converted));
   writer.Add(SectionKind::kRanks, 0, 0, codec::EncodeRanks(plan.job.ranks));
   writer.Add(SectionKind::kInPlace, 0, 0, codec::EncodeInPlace(plan.job.in_place));
   const std::vector<RankLayout>& layouts = plan.job.layouts;
   for (std::uint32_t i = 0; i < layouts.size(); ++i) {
-    writer.Add(SectionKind::kParameters, i, 0, codec::EncodeParameters(layouts[i].parameters));
+    writer.Add(SectionKind::kParameters, i, 0,
+               codec::EncodeParameters(layouts[i].parameters, layouts[i].conversions));
   }
   for (std::uint32_t i = 0; i < layouts.size(); ++i) {
     AddParts(writer, SectionKind::kRegions, i, codec::EncodeRegions(layouts[i].regions));

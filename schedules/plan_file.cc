@@ -98,7 +98,8 @@ class RankPartReader {
 
   Result<void> ReadTable();
   Result<void> ReadLayout(LayoutIndex layout, const std::vector<ClassIndex>& classes,
-                          std::vector<Parameter>& parameters, std::vector<CopyProgram>& programs);
+                          std::vector<Parameter>& parameters, std::vector<Conversion>& conversions,
+                          std::vector<CopyProgram>& programs);
 
   const InputFile& file_;
   std::string place_;
@@ -121,13 +122,13 @@ Result<void> RankPartReader::ReadTable() {
 
 Result<void> RankPartReader::ReadLayout(LayoutIndex layout, const std::vector<ClassIndex>& classes,
                                         std::vector<Parameter>& parameters,
+                                        std::vector<Conversion>& conversions,
                                         std::vector<CopyProgram>& programs) {
   if (layout == kNoLayout) return {};
-  Result<void> done =
-      ForParts(SectionKind::kParameters, layout,
-               [&parameters](std::string_view bytes, const SectionContext& context) {
-                 return codec::DecodeParameters(bytes, context, parameters);
-               });
+  Result<void> done = ForParts(
+      SectionKind::kParameters, layout, [&](std::string_view bytes, const SectionContext& context) {
+        return codec::DecodeParameters(bytes, context, parameters, conversions);
+      });
   if (!done || classes.empty()) return done;
   std::vector<CopyProgram> all;
   done = ForParts(SectionKind::kPrograms, layout,
@@ -172,10 +173,11 @@ Result<RankPart> RankPartReader::Read(RankIndex rank) {
   part.staging_bytes = StagingBytes(part.schedule);
   const ClassesOfSchedule classes = ClassesOf(part.schedule, part.columns);
   Result<void> done = ReadLayout(part.record.source_layout, classes.read, part.source_parameters,
-                                 part.source_programs);
+                                 part.source_conversions, part.source_programs);
+  std::vector<Conversion> none;  // a destination layout has none, or the verifier says so
   if (done) {
     done = ReadLayout(part.record.destination_layout, classes.written, part.destination_parameters,
-                      part.destination_programs);
+                      none, part.destination_programs);
   }
   if (!done) return tl::unexpected(done.error());
   for (const auto& [source, destination] : content.in_place) {

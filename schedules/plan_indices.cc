@@ -47,6 +47,23 @@ Result<void> ZerosFit(const RankLayout& layout, std::size_t index) {
   return {};
 }
 
+Result<void> ConversionsFit(const JobRecords& job) {
+  for (std::size_t i = 0; i < job.converted.size(); ++i) {
+    if (!IsRow(job.converted[i].tensor, job.tensors)) {
+      return Bad(fmt::format("converted tensor {}", i), "there is no such tensor");
+    }
+  }
+  for (std::size_t i = 0; i < job.layouts.size(); ++i) {
+    for (const Conversion& conversion : job.layouts[i].conversions) {
+      if (!IsRow(conversion.parameter, job.layouts[i].parameters) ||
+          !IsRow(conversion.source, job.layouts[i].parameters)) {
+        return Bad(fmt::format("layout {}", i), "a conversion of parameters that it lacks");
+      }
+    }
+  }
+  return {};
+}
+
 Result<void> LayoutsFit(const JobRecords& job) {
   for (std::size_t i = 0; i < job.layouts.size(); ++i) {
     const RankLayout& layout = job.layouts[i];
@@ -262,6 +279,7 @@ Result<void> TrafficFits(const Plan& plan) {
 
 Result<void> PlanIndicesFit(const Plan& plan) {
   Result<void> fits = RanksFit(plan.job);
+  if (fits) fits = ConversionsFit(plan.job);
   if (fits) fits = LayoutsFit(plan.job);
   if (fits) fits = DemandFits(plan.job, plan.demand);
   if (fits) fits = ProgramsFit(plan);

@@ -26,12 +26,15 @@ std::string EncodeHeader(const Plan& plan);
 Result<void> DecodeHeader(std::string_view bytes, const SectionContext& context, Plan& plan);
 
 // job_sections.cc
-std::string EncodeTensors(const std::vector<Tensor>& tensors);
+std::string EncodeTensors(const std::vector<Tensor>& tensors,
+                          std::span<const ConvertedTensor> converted);
 Result<void> DecodeTensors(std::string_view bytes, const SectionContext& context,
-                           std::vector<Tensor>& tensors);
-std::string EncodeParameters(const std::vector<Parameter>& parameters);
+                           std::vector<Tensor>& tensors, std::vector<ConvertedTensor>& converted);
+std::string EncodeParameters(const std::vector<Parameter>& parameters,
+                             std::span<const Conversion> conversions);
 Result<void> DecodeParameters(std::string_view bytes, const SectionContext& context,
-                              std::vector<Parameter>& parameters);
+                              std::vector<Parameter>& parameters,
+                              std::vector<Conversion>& conversions);
 std::vector<std::string> EncodeRegions(const RegionTable& regions);
 Result<void> DecodeRegions(std::string_view bytes, const SectionContext& context,
                            RegionTable& regions);
@@ -44,6 +47,14 @@ Result<void> DecodeInPlace(std::string_view bytes, const SectionContext& context
 void AddRanks(std::span<const Rank> ranks, format::Ranks& message);
 Result<void> ReadRanks(const format::Ranks& message, const SectionContext& context,
                        std::vector<Rank>& ranks);
+
+// conversion_sections.cc: what the two sections above have of conversions.
+void AddConvertedTensors(std::span<const ConvertedTensor> converted, format::Conversions& message);
+Result<void> ReadConvertedTensors(const format::Conversions& message, const SectionContext& context,
+                                  std::vector<ConvertedTensor>& converted);
+void AddConversions(std::span<const Conversion> conversions, format::Conversions& message);
+Result<void> ReadConversions(const format::Conversions& message, const SectionContext& context,
+                             std::vector<Conversion>& conversions);
 
 // demand_sections.cc
 std::string EncodeDemand(const Demand& demand);

@@ -37,6 +37,10 @@ void CopyParameters(const Plan& plan, RankPart& part) {
   };
   part.source_parameters = parameters_of(part.record.source_layout);
   part.destination_parameters = parameters_of(part.record.destination_layout);
+  if (part.record.source_layout != kNoLayout) {
+    part.source_conversions =
+        plan.job.layouts[static_cast<std::size_t>(part.record.source_layout)].conversions;
+  }
   if (plan.job.in_place.empty()) return;
   const auto names_of = [](const std::vector<Parameter>& parameters) {
     std::vector<std::string> names;

@@ -25,6 +25,7 @@ struct RankPart {
   RoundIndex round_count = 0;
   std::int64_t staging_bytes = 0;
   std::vector<Parameter> source_parameters;
+  std::vector<Conversion> source_conversions;  // ascending by parameter
   std::vector<Parameter> destination_parameters;
   std::vector<InPlacePair> in_place;
   // Ascending by class, one per place; only of classes it reads and writes, and of zeros if it

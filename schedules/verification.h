@@ -57,6 +57,11 @@ Result<void> VerifyRecords(const Plan& plan);
 // order, zeros likewise; those of one destination layout write no byte of a parameter twice.
 Result<void> VerifyRegions(const Plan& plan);
 
+// verify_conversions.cc: converted tensors have the dtype and shape their conversion gives; every
+// region of one on the source lies in a computed parameter that does that conversion, of whole
+// blocks, of a stored parameter of the origin's dtype; none shares memory with the destination.
+Result<void> VerifyConversions(const Plan& plan);
+
 // verify_demand.cc: holders hold; the fragments of the classes a rank needs tile its regions
 // exactly, those of several places each of their regions; every program addresses, entry by entry,
 // the bytes of its fragments where the layout has them; programs of zeros address the declared

@@ -9,6 +9,7 @@ Result<VerifierReport> Verify(const Plan& plan) {
   Result<void> done = PlanIndicesFit(plan);
   if (done) done = verification::VerifyRecords(plan);
   if (done) done = verification::VerifyRegions(plan);
+  if (done) done = verification::VerifyConversions(plan);
   if (done) done = verification::VerifyDemand(plan);
   VerifierReport report;
   if (done && plan.traffic) {

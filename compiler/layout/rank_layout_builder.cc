@@ -128,6 +128,12 @@ RankLayout SortedLayout(RankLayout layout) {
     sorted.regions.Add(region);
   }
   AddSortedZeros(layout.zeros, place_of, sorted.zeros);
+  sorted.conversions = std::move(layout.conversions);
+  for (Conversion& conversion : sorted.conversions) {
+    conversion.parameter = place_of[static_cast<std::size_t>(conversion.parameter)];
+    conversion.source = place_of[static_cast<std::size_t>(conversion.source)];
+  }
+  std::ranges::sort(sorted.conversions, {}, &Conversion::parameter);
   return sorted;
 }
 

@@ -131,10 +131,14 @@ class MpiBackend final : public Backend {
     for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
       if (!progress_.CanBegin(lane)) continue;
       const RoundIndex step = progress_.Begin(lane);
-      const CopyTable& table = lane == Lane::kPack ? Round(step).pack : Round(step).unpack;
+      const LoweredRound& round = Round(step);
+      const CopyTable& table = lane == Lane::kPack ? round.pack : round.unpack;
+      const CopyTable& conversions =
+          lane == Lane::kPack ? round.converted_pack : round.converted_unpack;
       const Clock::time_point start = Clock::now();
       RunCopies(table, bases_);
-      if (!table.empty()) RecordStep(lane, step, start);
+      RunConversions(conversions, lowered_.converted, bases_);
+      if (!table.empty() || !conversions.empty()) RecordStep(lane, step, start);
       progress_.End(lane);
       *moved = true;
     }

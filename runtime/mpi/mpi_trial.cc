@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
+#include "runtime/conversion_lowering.h"
 #include "runtime/mpi/mpi_backend.h"
 #include "runtime/step_gathering.h"
 
@@ -43,22 +44,22 @@ Result<MpiTrial> MpiTrial::Make(const Plan& plan, const MpiWorld& world,
   const Result<void> bound = engine->Bind(memory->SourceBuffers(), memory->DestinationBuffers());
   if (!bound) return tl::unexpected(bound.error());
   MpiTrial trial(plan, world, deadline, *std::move(memory), *std::move(engine));
-  trial.bases_.assign(addresses->begin(), addresses->end());
+  trial.bases_ = *addresses;
   trial.source_parameters_ = part.source_parameters.size();
+  trial.computed_.source_parameters = part.source_parameters;
+  trial.computed_.source_conversions = part.source_conversions;
   return trial;
 }
 
-std::span<const std::byte* const> MpiTrial::SourceBases() const {
-  return std::span(bases_).first(source_parameters_);
-}
-
 std::span<const std::byte* const> MpiTrial::DestinationBases() const {
-  return std::span(bases_).subspan(source_parameters_);
+  return std::span<const std::byte* const>(bases_.data(), bases_.size())
+      .subspan(source_parameters_);
 }
 
 void MpiTrial::Fill(std::uint64_t refit) {
   memory_.Fill(refit);
-  held_digests_ = RunDigests(content_.held(), SourceBases());
+  held_digests_ = DigestSources(content_.held(), computed_,
+                                std::span(bases_).first(source_parameters_));
 }
 
 Result<double> MpiTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds deadline) {

@@ -50,7 +50,6 @@ class MpiTrial {
   MpiTrial(const Plan& plan, const MpiWorld& world, std::chrono::nanoseconds deadline,
            TrialMemory memory, Engine engine);
 
-  std::span<const std::byte* const> SourceBases() const;
   std::span<const std::byte* const> DestinationBases() const;
 
   Result<void> Minimum(std::span<std::uint64_t> values, const std::string& what) const {
@@ -62,7 +61,8 @@ class MpiTrial {
   std::size_t source_parameters_ = 0;
   TrialMemory memory_;  // outlives the engine that is bound to it
   Engine engine_;
-  std::vector<const std::byte*> bases_;  // source parameters, then destination parameters
+  std::vector<std::byte*> bases_;  // source parameters, then destination parameters
+  RankPart computed_;              // source parameters and conversions only
   ContentCheck content_;
   bool records_steps_ = false;
   std::chrono::steady_clock::time_point zero_;  // where the clocks of the ranks meet

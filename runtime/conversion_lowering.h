@@ -1,0 +1,33 @@
+// From a rank's computed parameters (schedules/conversion.h) to converted buffers that copies can
+// be made from (kernels/conversion.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "foundation/error.h"
+#include "kernels/conversion.h"
+#include "schedules/rank_part.h"
+
+namespace reshard {
+
+// One buffer per conversion of the part, in their order. Source parameter p is base
+// first_source_base + p; base b has base_bytes[b] bytes. Fails where the part's conversions are
+// none of its parameters or read outside of them.
+Result<ConvertedBuffers> LowerConversions(const RankPart& part, BaseIndex first_source_base,
+                                          std::span<const std::int64_t> base_bytes);
+
+// Takes the copies out of computed parameters from `table` to `converted`, where their source base
+// is the number of the converted buffer.
+void SplitConversions(const std::vector<Conversion>& conversions, BaseIndex first_source_base,
+                      CopyTable& table, CopyTable& converted);
+
+// The computed parameters as they would be if they were stored, in the order of the conversions:
+// what content digests of the source are taken of. `addresses` are those of the source parameters,
+// anything for computed ones. Precondition: `part` has been lowered.
+std::vector<std::vector<std::byte>> ComputeParameters(const RankPart& part,
+                                                      std::span<std::byte* const> addresses);
+
+}  // namespace reshard
