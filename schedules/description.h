@@ -18,9 +18,10 @@ namespace reshard {
 struct SideDescription {
   std::int32_t group = kNoGroup;  // kNoGroup: the rank is not of this side, all else is 0
   LayoutIndex layout = kNoLayout;
-  std::int64_t parameters = 0;
+  std::int64_t parameters = 0;  // that have memory
   std::int64_t parameter_bytes = 0;
   std::int64_t regions = 0;
+  std::int64_t computed_parameters = 0;  // conversions of the others, without memory
 };
 
 struct SlotDescription {

@@ -54,9 +54,13 @@ std::string RoundsText(const RoundRange& rounds) {
 
 std::string SideText(const SideDescription& side) {
   if (side.group == kNoGroup) return "no";
-  return fmt::format("group {}, layout {}: {} parameters of {}, {} regions", side.group,
+  const std::string computed =
+      side.computed_parameters == 0
+          ? ""
+          : fmt::format(", {} computed from them", CountText(side.computed_parameters));
+  return fmt::format("group {}, layout {}: {} parameters of {}{}, {} regions", side.group,
                      side.layout, CountText(side.parameters), BytesText(side.parameter_bytes),
-                     CountText(side.regions));
+                     computed, CountText(side.regions));
 }
 
 std::string WaitText(const Wait& wait) {
@@ -93,6 +97,13 @@ std::string TensorsText(const ClassDescription& description, const Plan& plan) {
   for (std::size_t i = 0; i < std::min(kNamesShown, description.tensors.size()); ++i) {
     const auto tensor = static_cast<std::size_t>(description.tensors[i]);
     text += (i > 0 ? ", " : "") + plan.job.tensors[tensor].name;
+    const auto converted = std::ranges::lower_bound(plan.job.converted, description.tensors[i], {},
+                                                    &ConvertedTensor::tensor);
+    if (converted == plan.job.converted.end() || converted->tensor != description.tensors[i]) {
+      continue;
+    }
+    text += fmt::format(" ({}, {} of {} {})", Name(plan.job.tensors[tensor].dtype),
+                        Name(converted->kind), Name(converted->origin_dtype), converted->origin);
   }
   if (description.tensors.size() > kNamesShown) text += ", ..";
   return text;

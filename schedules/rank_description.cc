@@ -15,8 +15,12 @@ SideDescription DescribeSide(const Plan& plan, std::int32_t group, LayoutIndex l
   const RankLayout& held = plan.job.layouts[static_cast<std::size_t>(layout)];
   side.group = group;
   side.layout = layout;
-  side.parameters = static_cast<std::int64_t>(held.parameters.size());
-  for (const Parameter& parameter : held.parameters) {
+  const std::vector<bool> computed = ComputedParameters(held.conversions, held.parameters.size());
+  side.computed_parameters = static_cast<std::int64_t>(held.conversions.size());
+  side.parameters = static_cast<std::int64_t>(held.parameters.size()) - side.computed_parameters;
+  for (std::size_t p = 0; p < held.parameters.size(); ++p) {
+    if (computed[p]) continue;
+    const Parameter& parameter = held.parameters[p];
     std::int64_t bytes = ElementBytes(parameter.dtype);
     for (const std::int64_t extent : parameter.shape) bytes *= extent;
     side.parameter_bytes += bytes;

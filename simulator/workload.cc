@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,19 @@ constexpr std::int64_t kLongestColumnBytes = std::int64_t{1} << 62;
 struct Change {
   RoundIndex round = 0;
   std::int64_t delta = 0;
+};
+
+// How many bytes a lane copies, or does work worth copying, for each byte of a column.
+struct Ratio {
+  std::int64_t numerator = 1;
+  std::int64_t denominator = 1;  // above 0
+
+  // Rounded up; nothing where it does not fit.
+  std::optional<std::int64_t> Of(std::int64_t bytes) const {
+    const std::optional<std::int64_t> product = CheckedMultiply(bytes, numerator);
+    if (!product) return std::nullopt;
+    return CeilDivide(*product, denominator);
+  }
 };
 
 std::string Numbered(const char* what, std::int64_t index) {
@@ -123,7 +137,7 @@ class WorkloadBuilder {
   // Adds the chunks of `column`, the first of them in round `first_round`, to `changes_`, rounded
   // up to the alignment of items (`aligned`) or as they are, each `times` times.
   Result<void> AddColumn(ColumnIndex column, std::int64_t first_round, bool aligned,
-                         std::int64_t times = 1) {
+                         const Ratio& times = {}) {
     if (!Within(column, columns_.size())) {
       return InputError("", "there is no column " + std::to_string(column));
     }
@@ -136,7 +150,7 @@ class WorkloadBuilder {
       const Segment& chunk = chunks_[static_cast<std::size_t>(range.first + i)];
       std::int64_t bytes = chunk.bytes;
       if (aligned) bytes = CeilDivide(bytes, kChunkAlignmentBytes) * kChunkAlignmentBytes;
-      const std::optional<std::int64_t> product = CheckedMultiply(bytes, times);
+      const std::optional<std::int64_t> product = times.Of(bytes);
       if (!product) return InputError("", "moves more than 2^63 bytes in one round");
       bytes = *product;
       if (bytes != before) {
@@ -205,6 +219,56 @@ class WorkloadBuilder {
     return next.has_value();
   }
 
+  // Source bytes that computing all bytes of a program reads beyond these bytes, and these bytes:
+  // of blocks, elements are read for the largest magnitude and once more for the values.
+  Ratio ExtraReads(const CopyProgram& program) const {
+    const RankLayout& layout = plan_.job.layouts[static_cast<std::size_t>(program.layout)];
+    Ratio extra = {0, 0};
+    for (std::int64_t i = 0; i < program.size(); ++i) {
+      const CopyEntry entry = program[i];
+      const std::int64_t bytes = entry.bytes();
+      extra.denominator += bytes;
+      const auto found =
+          std::ranges::lower_bound(layout.conversions, entry.parameter, {}, &Conversion::parameter);
+      if (found == layout.conversions.end() || found->parameter != entry.parameter) continue;
+      const auto dtype_of = [&layout](ParameterIndex parameter) {
+        return layout.parameters[static_cast<std::size_t>(parameter)].dtype;
+      };
+      const std::int64_t elements = bytes / ElementBytes(dtype_of(found->parameter));
+      std::int64_t reads = elements * ElementBytes(dtype_of(found->source));
+      if (IsOfScales(found->kind)) {
+        for (const std::int64_t size : found->block) reads *= size;
+      } else if (IsOfBlocks(found->kind)) {
+        reads *= 2;
+      }
+      extra.numerator += reads - bytes;
+    }
+    return extra;
+  }
+
+  // What `rank` copies for each byte of a column that it reads from its parameters and writes to
+  // `places`. A copy reads a byte and writes one; what a conversion reads beyond counts half.
+  Ratio ReadRatio(std::size_t rank, ColumnIndex column, std::int64_t places) {
+    const LayoutIndex layout = plan_.job.ranks[rank].source_layout;
+    if (layout == kNoLayout || !Within(column, plan_.columns.size()) ||
+        plan_.job.layouts[static_cast<std::size_t>(layout)].conversions.empty()) {
+      return {places, 1};
+    }
+    const ClassIndex demand_class = plan_.columns[static_cast<std::size_t>(column)].demand_class;
+    const auto [known, is_new] = extra_reads_.try_emplace(std::pair(layout, demand_class));
+    if (is_new) {
+      const auto programs = FindPrograms(plan_.programs, layout, demand_class);
+      if (!programs.empty()) known->second = ExtraReads(programs.front());
+    }
+    const Ratio& extra = known->second;
+    if (extra.numerator == 0 || extra.denominator == 0) return {places, 1};
+    // In 1024ths, so that the product with a chunk stays far below 2^63.
+    constexpr std::int64_t kUnit = 1024;
+    const double beyond =
+        static_cast<double>(extra.numerator) / static_cast<double>(extra.denominator);
+    return {places * (kUnit + static_cast<std::int64_t>(beyond * (kUnit / 2.0))), kUnit};
+  }
+
   // How many places of `rank` a column is written to.
   std::int64_t PlacesOf(std::size_t rank, ColumnIndex column) const {
     if (!Within(column, plan_.columns.size())) return 1;  // AddColumn() reports it
@@ -236,9 +300,13 @@ class WorkloadBuilder {
         if (schedule.slots[slot].kind != kind) continue;
         for (const SlotItem& item : schedule.slots[slot].items) {
           if (kind == SlotKind::kReceive && !item.unpack) continue;
-          const std::int64_t places = kind == SlotKind::kReceive ? PlacesOf(rank, item.column) : 1;
-          if (Result<void> added = AddColumn(item.column, item.first_round, false, places);
-              !added) {
+          Ratio times;
+          if (kind == SlotKind::kReceive) {
+            times.numerator = PlacesOf(rank, item.column);
+          } else if (item.origin_slot == kFromParameters) {
+            times = ReadRatio(rank, item.column, 1);
+          }
+          if (Result<void> added = AddColumn(item.column, item.first_round, false, times); !added) {
             added.error().place = Numbered("slot", static_cast<std::int64_t>(slot));
             return added;
           }
@@ -246,9 +314,8 @@ class WorkloadBuilder {
       }
       if (kind == SlotKind::kReceive) {
         for (const LocalMove& move : schedule.local_moves) {
-          const std::int64_t places = PlacesOf(rank, move.column);
-          if (Result<void> added = AddColumn(move.column, move.first_round, false, places);
-              !added) {
+          const Ratio times = ReadRatio(rank, move.column, PlacesOf(rank, move.column));
+          if (Result<void> added = AddColumn(move.column, move.first_round, false, times); !added) {
             added.error().place = "local move";
             return added;
           }
@@ -315,6 +382,7 @@ class WorkloadBuilder {
   std::vector<Segment> chunks_;        // of all columns, in chunk numbers
   std::vector<SegmentRange> columns_;  // per column, into chunks_
   std::vector<Change> changes_;        // of the amount being read
+  std::map<std::pair<LayoutIndex, ClassIndex>, Ratio> extra_reads_;
 };
 
 }  // namespace

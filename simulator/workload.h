@@ -29,7 +29,9 @@ struct SegmentRange {
 struct Workload {
   std::vector<Segment> segments;
   std::vector<SegmentRange> transfers;  // of Plan::transfers, by exchange round
-  std::vector<SegmentRange> pack;       // per rank, bytes copied by its pack steps
+  // Per rank, bytes copied by its pack steps. Source bytes that a conversion reads beyond those it
+  // makes count half: a copy reads a byte and writes one.
+  std::vector<SegmentRange> pack;
   // Per rank, bytes copied by its unpack steps and local moves, once for each place they go to. A
   // zero written counts half: a copy reads a byte and writes one, a fill only writes.
   std::vector<SegmentRange> unpack;

@@ -29,7 +29,8 @@ JsonValue Side(const SideDescription& side) {
                            {"layout", side.layout},
                            {"parameters", side.parameters},
                            {"parameterBytes", side.parameter_bytes},
-                           {"regions", side.regions}};
+                           {"regions", side.regions},
+                           {"computedParameters", side.computed_parameters}};
 }
 
 JsonValue Slots(const std::vector<SlotDescription>& slots) {

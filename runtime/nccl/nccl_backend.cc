@@ -57,6 +57,8 @@ struct NcclBackend::State {
   DeviceMemory image;
   DeviceMemory bases;
   DeviceMemory commit;
+  DeviceMemory pack_scratch;  // of conversions, of each lane
+  DeviceMemory unpack_scratch;
   std::unique_ptr<HostMarks, HostMemoryDeleter> marks;
   std::unique_ptr<RankExchange> exchange;  // while ranks compare where they sit
   void* registration = nullptr;
@@ -133,9 +135,18 @@ Result<void> NcclBackend::State::CompareWithOthers(const std::string& job_digest
 Result<void> NcclBackend::State::Upload(const std::vector<std::byte*>& base_addresses,
                                         RecorderInputs& inputs) {
   DeviceImage tables;
+  const BuffersLocation buffers = AddBuffers(lowered.converted, tables);
+  std::int64_t pack_words = 0;
+  std::int64_t unpack_words = 0;
   for (const LoweredRound& round : lowered.rounds) {
     inputs.packs.push_back(tables.Add(round.pack));
     inputs.unpacks.push_back(tables.Add(round.unpack));
+    inputs.converted_packs.push_back(
+        AddConversions(round.converted_pack, lowered.converted, buffers, tables));
+    inputs.converted_unpacks.push_back(
+        AddConversions(round.converted_unpack, lowered.converted, buffers, tables));
+    pack_words = std::max(pack_words, inputs.converted_packs.back().scratch_words);
+    unpack_words = std::max(unpack_words, inputs.converted_unpacks.back().scratch_words);
   }
   const CommitState fresh;
   struct Part {
@@ -151,6 +162,15 @@ Result<void> NcclBackend::State::Upload(const std::vector<std::byte*>& base_addr
     if (!uploaded) return tl::unexpected(uploaded.error());
     *memory = *std::move(uploaded);
   }
+  for (const auto& [words, memory] :
+       {std::pair(pack_words, &pack_scratch), std::pair(unpack_words, &unpack_scratch)}) {
+    Result<DeviceMemory> made =
+        AllocateDeviceMemory(words * std::int64_t{sizeof(std::uint32_t)}, place, "block scales");
+    if (!made) return tl::unexpected(made.error());
+    *memory = *std::move(made);
+  }
+  inputs.pack_scratch = reinterpret_cast<std::uint32_t*>(pack_scratch.get());
+  inputs.unpack_scratch = reinterpret_cast<std::uint32_t*>(unpack_scratch.get());
   inputs.tables = {image.get(), reinterpret_cast<std::byte* const*>(bases.get())};
   inputs.commit = reinterpret_cast<CommitState*>(commit.get());
   return {};

@@ -172,18 +172,27 @@ Result<void> ReplayRecorder::RecordStep(Lane lane, RoundIndex step, TimePoint de
 Result<void> ReplayRecorder::RecordWork(Lane lane, RoundIndex step, TimePoint deadline) {
   const cudaStream_t stream = StreamOf(lane);
   const auto round = static_cast<std::size_t>(step);
+  const auto copy_and_convert = [&](const TableLocation& copies,
+                                    const ConversionLocation& conversions, std::uint32_t* scratch,
+                                    const char* what) -> Result<void> {
+    const std::string name = what + std::to_string(step);
+    Result<void> done = CheckLaunch(LaunchCopies(in_.tables, copies, stream), in_.place, name);
+    if (!done) return done;
+    return CheckLaunch(LaunchConversions(in_.tables, conversions, scratch, stream), in_.place,
+                       "conversions of " + name);
+  };
   switch (lane) {
     case Lane::kPack:
-      return CheckLaunch(LaunchCopies(in_.tables, in_.packs[round], stream), in_.place,
-                         "pack step " + std::to_string(step));
+      return copy_and_convert(in_.packs[round], in_.converted_packs[round], in_.pack_scratch,
+                              "pack step ");
     case Lane::kExchange: {
       const LoweredRound& lowered = in_.lowered->rounds[round];
       return RecordGroup(step, "its exchange", lowered.sends, in_.staging, lowered.receives,
                          in_.staging, deadline);
     }
     case Lane::kUnpack:
-      return CheckLaunch(LaunchCopies(in_.tables, in_.unpacks[round], stream), in_.place,
-                         "unpack step " + std::to_string(step));
+      return copy_and_convert(in_.unpacks[round], in_.converted_unpacks[round], in_.unpack_scratch,
+                              "unpack step ");
   }
   return {};
 }
@@ -200,10 +209,10 @@ Result<void> ReplayRecorder::TimeSteps() {
   for (const Lane lane : kLanes) {
     for (std::size_t r = 0; done && r < in_.lowered->rounds.size(); ++r) {
       const LoweredRound& round = in_.lowered->rounds[r];
-      const bool has_work = lane == Lane::kPack ? !round.pack.empty()
-                            : lane == Lane::kUnpack
-                                ? !round.unpack.empty()
-                                : !round.sends.empty() || !round.receives.empty();
+      const bool has_work =
+          lane == Lane::kPack     ? !round.pack.empty() || !round.converted_pack.empty()
+          : lane == Lane::kUnpack ? !round.unpack.empty() || !round.converted_unpack.empty()
+                                  : !round.sends.empty() || !round.receives.empty();
       if (!has_work) continue;
       TimedStep& timed = timed_[static_cast<std::size_t>(lane)].emplace_back();
       timed.lane = lane;
@@ -299,10 +308,12 @@ Result<void> ReplayRecorder::RecordSourceRelease() {
   std::optional<RoundIndex> last_pack;
   std::optional<RoundIndex> last_unpack;
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    if (ReadsSource(rounds[r].pack, in_.first_destination_base)) {
+    if (!rounds[r].converted_pack.empty() ||
+        ReadsSource(rounds[r].pack, in_.first_destination_base)) {
       last_pack = static_cast<RoundIndex>(r);
     }
-    if (ReadsSource(rounds[r].unpack, in_.first_destination_base)) {
+    if (!rounds[r].converted_unpack.empty() ||
+        ReadsSource(rounds[r].unpack, in_.first_destination_base)) {
       last_unpack = static_cast<RoundIndex>(r);
     }
   }

@@ -13,6 +13,7 @@
 
 #include "foundation/error.h"
 #include "kernels/cuda/commit_kernels.h"
+#include "kernels/cuda/conversion_kernels.h"
 #include "kernels/cuda/copy_kernels.h"
 #include "runtime/lowering.h"
 #include "runtime/nccl/commit_tree.h"
@@ -35,6 +36,10 @@ struct RecorderInputs {
   const LoweredRank* lowered = nullptr;
   std::vector<TableLocation> packs;  // of each round
   std::vector<TableLocation> unpacks;
+  std::vector<ConversionLocation> converted_packs;
+  std::vector<ConversionLocation> converted_unpacks;
+  std::uint32_t* pack_scratch = nullptr;  // of the largest of them
+  std::uint32_t* unpack_scratch = nullptr;
   DeviceTables tables;
   std::byte* staging = nullptr;
   Communicator* communicator = nullptr;

@@ -28,7 +28,7 @@ TEST(DescriptionFields, OfARankKeepEveryPart) {
       JsonLine(DescriptionFields(description)),
       R"({"rank": 3, "gpu": 5, "node": 1, "domain": 2, "source": null, )"
       R"("destination": {"group": 0, "layout": 7, "parameters": 2, "parameterBytes": 64, )"
-      R"("regions": 4}, "stagingBytes": 96, "packedBytes": 10, "unpackedBytes": 20, )"
+      R"("regions": 4, "computedParameters": 0}, "stagingBytes": 96, "packedBytes": 10, "unpackedBytes": 20, )"
       R"("movedBytes": 30, "zeroedBytes": 0, "slots": [{"kind": "pack", "offset": 0, "capacityBytes": 16, )"
       R"("depth": 2, "items": 1, "rounds": [1, 4]}, {"kind": "receive", "offset": 32, )"
       R"("capacityBytes": 64, "depth": 1, "items": 3, "rounds": [0, 2]}], "peers": [{"rank": 9, )"
