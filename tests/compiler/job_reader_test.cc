@@ -97,8 +97,8 @@ TEST_F(JobReaderTest, BadInputsGiveOneClearLine) {
   EXPECT_THAT(Refusal(JobText(Side("0-3", "{}"), destination)),
               HasSubstr("source.layout: expected one kind of layout, got 0"));
   EXPECT_THAT(
-      Refusal(JobText(R"json({"gpus": "0", "layout": {"hf": {}}, "casts": []})json", destination)),
-      HasSubstr("source.casts: casts are not supported"));
+      Refusal(JobText(R"json({"gpus": "0", "layout": {"hf": {}}, "casts": {}})json", destination)),
+      HasSubstr("source.casts: expected an array"));
   EXPECT_THAT(Refusal(JobText(source, destination, R"json({"nicShare": 0})json")),
               HasSubstr("options.nicShare"));
   EXPECT_THAT(Refusal(JobText(source, destination, R"json({"stagingMiB": "many"})json")),
