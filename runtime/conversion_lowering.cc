@@ -174,4 +174,50 @@ std::vector<std::vector<std::byte>> ComputeParameters(const RankPart& part,
   return computed;
 }
 
+std::vector<std::byte> ConvertTensor(const ConvertedTensor& converted, DType to,
+                                     std::span<const std::byte> origin) {
+  std::vector<ConversionDim> dims;
+  std::int64_t stride = ElementBytes(converted.origin_dtype);
+  for (std::size_t d = converted.origin_shape.size(); d-- > 0;) {
+    const std::int64_t block = converted.block.empty() ? 1 : converted.block[d];
+    dims.insert(dims.begin(), {converted.origin_shape[d], stride, block});
+    stride *= converted.origin_shape[d];
+  }
+  if (stride == 0) return {};  // a tensor without elements
+  const ConvertedBuffer buffer = {FunctionOf(converted.kind),
+                                  RuleOf(converted.kind),
+                                  *ElementOf(converted.origin_dtype),
+                                  *ElementOf(to),
+                                  0,
+                                  0,
+                                  dims};
+  ConvertedBuffers buffers;
+  buffers.Add(buffer);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(ConvertedBytes(buffer)));
+  CopyTable whole;
+  whole.Add({0, 1, 0, 0, ConvertedBytes(buffer), {}});
+  // The twin reads base 0 and writes base 1 alone.
+  std::byte* const bases[] = {const_cast<std::byte*>(origin.data()), bytes.data()};
+  RunConversions(whole, buffers, bases);
+  return bytes;
+}
+
+OriginRegion OriginOf(const Region& region, const Conversion& conversion) {
+  OriginRegion origin;
+  origin.offset = conversion.offset;
+  origin.begin.assign(region.begin.begin(), region.begin.end());
+  if (!IsOfBlocks(conversion.kind)) {
+    origin.offset += region.offset;
+    origin.extent.assign(region.extent.begin(), region.extent.end());
+    origin.stride.assign(region.stride.begin(), region.stride.end());
+    return origin;
+  }
+  for (std::size_t d = 0; IsOfScales(conversion.kind) && d < origin.begin.size(); ++d) {
+    origin.begin[d] *= conversion.block[d];
+  }
+  origin.extent = conversion.extent;
+  origin.stride = conversion.stride;
+  return origin;
+}
+
 }  // namespace reshard

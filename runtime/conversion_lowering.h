@@ -30,4 +30,18 @@ void SplitConversions(const std::vector<Conversion>& conversions, BaseIndex firs
 std::vector<std::vector<std::byte>> ComputeParameters(const RankPart& part,
                                                       std::span<std::byte* const> addresses);
 
+// All elements of a converted tensor of dtype `to`, from all of its origin, row-major.
+std::vector<std::byte> ConvertTensor(const ConvertedTensor& converted, DType to,
+                                     std::span<const std::byte> origin);
+
+// Where a region of a computed parameter has its origin: a box of the origin tensor in the stored
+// parameter, counted in elements.
+struct OriginRegion {
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> begin;
+  std::vector<std::int64_t> extent;
+  std::vector<std::int64_t> stride;
+};
+OriginRegion OriginOf(const Region& region, const Conversion& conversion);
+
 }  // namespace reshard

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
+#include "runtime/conversion_lowering.h"
 #include "schedules/dtype.h"
 
 namespace reshard {
@@ -61,7 +62,7 @@ class RegionWalk {
     }
   }
 
-  const Region& region_;
+  Region region_;
   std::vector<std::int64_t> index_strides_;  // row-major, of the logical tensor
   const Write& write_;
 };
@@ -271,21 +272,11 @@ void TrialMemory::WriteOrigins(ParameterIndex parameter, std::uint64_t refit,
       const auto write = [&](std::int64_t index, std::int64_t position) {
         WriteElement(values.OriginValue(index), position, element_bytes, image);
       };
-      // The region as one of the origin in the stored parameter.
-      Region origin = region;
-      origin.offset = conversion.offset;
-      std::vector<std::int64_t> begin(region.begin.begin(), region.begin.end());
-      if (IsOfBlocks(conversion.kind)) {
-        if (IsOfScales(conversion.kind)) {
-          for (std::size_t d = 0; d < begin.size(); ++d) begin[d] *= conversion.block[d];
-        }
-        origin.extent = conversion.extent;
-        origin.stride = conversion.stride;
-      } else {
-        origin.offset += region.offset;
-      }
-      origin.begin = begin;
-      RegionWalk(origin, converted.origin_shape, write).Run();
+      const OriginRegion origin = OriginOf(region, conversion);
+      RegionWalk({region.tensor, parameter, origin.offset, origin.begin, origin.extent,
+                  origin.stride},
+                 converted.origin_shape, write)
+          .Run();
     }
   }
 }

@@ -115,6 +115,23 @@ class Readme(unittest.TestCase):
         self.assertEqual(inspected["zeroedBytes"], 2 * 128)
         self.run_json("reshard-replay", "packed.reshard", "--check")
 
+    def test_cast_example_moves_what_its_shapes_say(self):
+        # As above, o.weight at a byte an element; its blocks of 64 x 128 are 8 x 8, and of their F32
+        # scales each rank needs the 8 x 2 of its columns. The trainer cuts 512 rows by 8 into 64.
+        cut = 2 * (1024 * 512 + 2 * 256 * 512) + 512 * 1024 + 4 * 8 * 8
+        norm = 2 * 512
+        compiled = self.run_json("reshard-compile", "fp8.job.json", "-o", "plan.reshard")
+        self.assertEqual(compiled["logicalBytes"], cut + norm)
+        self.assertEqual(compiled["bytes"], 2 * cut + 8 * norm)
+        self.assertEqual(compiled["tensors"], 6)
+        self.run_json("reshard-verify", "plan.reshard")
+        replayed = self.run_json("reshard-replay", "plan.reshard", "--check")
+        self.assertEqual(replayed["bytes"], compiled["bytes"])
+        rank = self.run_json("reshard-inspect", "plan.reshard", "--rank", "0")
+        # Five stored parameters; o.weight is computed as values and as scales, each other as BF16.
+        self.assertEqual(rank["source"]["parameters"], 5)
+        self.assertEqual(rank["source"]["computedParameters"], 6)
+
     def test_formatting_and_order_of_names_do_not_count(self):
         self.run_json("reshard-compile", "job.json", "-o", "first.reshard")
         for path in self.folder.glob("*.json"):
