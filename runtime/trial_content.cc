@@ -273,9 +273,9 @@ void TrialMemory::WriteOrigins(ParameterIndex parameter, std::uint64_t refit,
         WriteElement(values.OriginValue(index), position, element_bytes, image);
       };
       const OriginRegion origin = OriginOf(region, conversion);
-      RegionWalk({region.tensor, parameter, origin.offset, origin.begin, origin.extent,
-                  origin.stride},
-                 converted.origin_shape, write)
+      RegionWalk(
+          {region.tensor, parameter, origin.offset, origin.begin, origin.extent, origin.stride},
+          converted.origin_shape, write)
           .Run();
     }
   }

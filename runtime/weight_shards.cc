@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
+#include "runtime/conversion_lowering.h"
 #include "schedules/dtype.h"
 
 namespace reshard {
@@ -53,7 +54,7 @@ class RunWalk {
     return true;
   }
 
-  const Region& region_;
+  Region region_;
   std::vector<std::int64_t> tensor_strides_;  // row-major
   std::int64_t element_bytes_;
   std::size_t dims_ = 0;  // outside of a run
@@ -87,7 +88,14 @@ Result<WeightShards::Side> WeightShards::MakeSide(const JobRecords& job, RankInd
   side.layout = &job.layouts[static_cast<std::size_t>(layout)];
   std::map<std::string_view, const NamedBuffer*> by_name;
   for (const NamedBuffer& buffer : buffers) by_name.emplace(buffer.name, &buffer);
-  for (const Parameter& parameter : side.layout->parameters) {
+  const std::vector<bool> computed =
+      ComputedParameters(side.layout->conversions, side.layout->parameters.size());
+  for (std::size_t p = 0; p < computed.size(); ++p) {
+    const Parameter& parameter = side.layout->parameters[p];
+    if (computed[p]) {  // no memory
+      side.parameters.emplace_back();
+      continue;
+    }
     const auto buffer = by_name.find(parameter.name);
     const std::optional<std::int64_t> elements = CheckedProduct(parameter.shape);
     const std::optional<std::int64_t> bytes =
@@ -134,6 +142,28 @@ void WeightShards::Fill(TensorIndex tensor, std::span<const std::byte> bytes) {
     std::byte* const parameter =
         source_.parameters[static_cast<std::size_t>(region.parameter)].data();
     RunWalk(region, job_->tensors[static_cast<std::size_t>(tensor)],
+            [&](std::int64_t from, std::int64_t to, std::int64_t run) {
+              std::memcpy(parameter + to, bytes.data() + from, static_cast<std::size_t>(run));
+              return true;
+            })
+        .Walk();
+  }
+}
+
+void WeightShards::FillOrigin(const ConvertedTensor& tensor, std::span<const std::byte> bytes) {
+  if (source_.layout == nullptr) return;
+  const RegionTable& regions = source_.layout->regions;
+  const auto [first, end] = RegionsOf(regions, tensor.tensor);
+  for (std::int64_t number = first; number < end; ++number) {
+    const Region region = regions[number];
+    const auto conversion = std::ranges::lower_bound(source_.layout->conversions, region.parameter,
+                                                     {}, &Conversion::parameter);
+    const OriginRegion origin = OriginOf(region, *conversion);
+    std::byte* const parameter =
+        source_.parameters[static_cast<std::size_t>(conversion->source)].data();
+    RunWalk({tensor.tensor, conversion->source, origin.offset, origin.begin, origin.extent,
+             origin.stride},
+            Tensor{tensor.origin, tensor.origin_dtype, tensor.origin_shape},
             [&](std::int64_t from, std::int64_t to, std::int64_t run) {
               std::memcpy(parameter + to, bytes.data() + from, static_cast<std::size_t>(run));
               return true;

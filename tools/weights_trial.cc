@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -10,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/conversion_lowering.h"
 #include "tools/weights_writer.h"
 
 namespace reshard {
@@ -27,9 +29,26 @@ Result<void> CheckShardFolder(const std::string& folder) {
   return {};
 }
 
+namespace {
+
+// What tensor number `tensor` is computed from, or null.
+const ConvertedTensor* ConversionOf(const JobRecords& job, std::size_t tensor) {
+  const auto index = static_cast<TensorIndex>(tensor);
+  const auto found = std::ranges::lower_bound(job.converted, index, {}, &ConvertedTensor::tensor);
+  return found == job.converted.end() || found->tensor != index ? nullptr : &*found;
+}
+
+}  // namespace
+
 Result<void> WeightsTrial::CheckTensors(const Plan& plan, const WeightsReader& reader) {
-  for (const Tensor& tensor : plan.job.tensors) {
-    if (Result<void> there = reader.Expect(tensor); !there) return there;
+  for (std::size_t t = 0; t < plan.job.tensors.size(); ++t) {
+    const ConvertedTensor* converted = ConversionOf(plan.job, t);
+    const Tensor& tensor = plan.job.tensors[t];
+    Result<void> there =
+        reader.Expect(converted == nullptr ? tensor
+                                           : Tensor{converted->origin, converted->origin_dtype,
+                                                    converted->origin_shape});
+    if (!there) return there;
   }
   return {};
 }
@@ -54,12 +73,20 @@ void WeightsTrial::Fill(std::uint64_t /*refit*/) {
   filled_ = {};
   for (WeightShards& shards : shards_) shards.Clear();
   for (std::size_t t = 0; t < plan_->job.tensors.size(); ++t) {
-    const Result<std::vector<std::byte>> bytes = reader_.Read(plan_->job.tensors[t].name);
+    const ConvertedTensor* converted = ConversionOf(plan_->job, t);
+    const Result<std::vector<std::byte>> bytes =
+        reader_.Read(converted == nullptr ? plan_->job.tensors[t].name : converted->origin);
     if (!bytes) {
       filled_ = tl::unexpected(bytes.error());
       return;
     }
-    for (WeightShards& shards : shards_) shards.Fill(static_cast<TensorIndex>(t), *bytes);
+    for (WeightShards& shards : shards_) {
+      if (converted == nullptr) {
+        shards.Fill(static_cast<TensorIndex>(t), *bytes);
+      } else {
+        shards.FillOrigin(*converted, *bytes);
+      }
+    }
   }
 }
 
@@ -70,8 +97,12 @@ Result<double> WeightsTrial::Replay(std::uint64_t refit, std::chrono::nanosecond
 
 Result<void> WeightsTrial::Check(std::uint64_t /*refit*/) const {
   for (std::size_t t = 0; t < plan_->job.tensors.size(); ++t) {
-    const Result<std::vector<std::byte>> bytes = reader_.Read(plan_->job.tensors[t].name);
+    const Tensor& tensor = plan_->job.tensors[t];
+    const ConvertedTensor* converted = ConversionOf(plan_->job, t);
+    Result<std::vector<std::byte>> bytes =
+        reader_.Read(converted == nullptr ? tensor.name : converted->origin);
     if (!bytes) return tl::unexpected(bytes.error());
+    if (converted != nullptr) *bytes = ConvertTensor(*converted, tensor.dtype, *bytes);
     for (const WeightShards& shards : shards_) {
       Result<void> right = shards.Check(static_cast<TensorIndex>(t), *bytes);
       if (!right) return right;
