@@ -270,6 +270,15 @@ bool HasParameter(const RankLayout& layout, const std::string& name) {
                             [](const Parameter& a, const Parameter& b) { return a.name < b.name; });
 }
 
+// Whether any rank computes tensors from its parameter `name`.
+bool IsConverted(const JobRecords& records, const std::string& name) {
+  return std::ranges::any_of(records.layouts, [&name](const RankLayout& layout) {
+    return std::ranges::any_of(layout.conversions, [&](const Conversion& conversion) {
+      return layout.parameters[static_cast<std::size_t>(conversion.source)].name == name;
+    });
+  });
+}
+
 Result<void> CheckInPlace(const std::string& place, const JobRecords& records) {
   std::set<std::pair<LayoutIndex, LayoutIndex>> layouts;
   for (const Rank& rank : records.ranks) {
@@ -278,6 +287,12 @@ Result<void> CheckInPlace(const std::string& place, const JobRecords& records) {
     }
   }
   for (const InPlacePair& pair : records.in_place) {
+    if (IsConverted(records, pair.source_parameter)) {
+      return InputError(place + ": options.inPlace",
+                        "tensors are converted from source parameter " + pair.source_parameter +
+                            ", so the destination cannot overwrite it while it is read",
+                        "leave the pair out, or the cast");
+    }
     const bool somewhere = std::any_of(layouts.begin(), layouts.end(), [&](const auto& both) {
       return HasParameter(records.layouts[static_cast<std::size_t>(both.first)],
                           pair.source_parameter) &&

@@ -172,6 +172,13 @@ TEST_F(CastsTest, WhatCannotBeCastIsRefused) {
   EXPECT_THAT(refusal(kFp8), HasSubstr("its scales would be w_scale_inv, which the model lists"));
 }
 
+TEST_F(CastsTest, AParameterThatIsConvertedIsNotInPlace) {
+  EXPECT_EQ(Refusal(JobText(Side("0-1", Rows(2)), Cast("0-1", 2, kFp8),
+                            R"json({"inPlace": [["w", "w"]]})json")),
+            "job.json: options.inPlace: tensors are converted from source parameter w, so the "
+            "destination cannot overwrite it while it is read; leave the pair out, or the cast");
+}
+
 TEST_F(CastsTest, SourceGroupsMustAgree) {
   const std::string f32 = R"json({"match": "*", "from": "F32", "to": "BF16"})json";
   const std::string f16 = R"json({"match": "*", "from": "F16", "to": "BF16"})json";
