@@ -117,7 +117,7 @@ class Casts(unittest.TestCase):
         random = numpy.random.default_rng(11)
         weights = {}
         for name, (dtype, shape) in shapes.items():
-            numbers = random.standard_normal(shape).astype(numpy.float32) * 10.0 ** random.integers(-6, 3)
+            numbers = (random.standard_normal(shape) * 10.0 ** random.integers(-6, 3)).astype(numpy.float32)
             weights[name] = (dtype, bf16_of(numbers) if dtype == "BF16" else numbers.view(numpy.uint32))
         # A block of zeros, and one so small that its scale is subnormal.
         weights[QUANTISED[0]][1][:128, :128] = 0
