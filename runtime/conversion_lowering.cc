@@ -174,6 +174,16 @@ std::vector<std::vector<std::byte>> ComputeParameters(const RankPart& part,
   return computed;
 }
 
+std::vector<std::uint64_t> DigestSources(const DigestTable& table, const RankPart& part,
+                                         std::span<std::byte* const> addresses) {
+  const std::vector<std::vector<std::byte>> computed = ComputeParameters(part, addresses);
+  std::vector<const std::byte*> bases(addresses.begin(), addresses.end());
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    bases[static_cast<std::size_t>(part.source_conversions[i].parameter)] = computed[i].data();
+  }
+  return RunDigests(table, bases);
+}
+
 std::vector<std::byte> ConvertTensor(const ConvertedTensor& converted, DType to,
                                      std::span<const std::byte> origin) {
   std::vector<ConversionDim> dims;

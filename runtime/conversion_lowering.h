@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "foundation/error.h"
+#include "kernels/content_digest.h"
 #include "kernels/conversion.h"
 #include "schedules/rank_part.h"
 
@@ -24,11 +25,16 @@ Result<ConvertedBuffers> LowerConversions(const RankPart& part, BaseIndex first_
 void SplitConversions(const std::vector<Conversion>& conversions, BaseIndex first_source_base,
                       CopyTable& table, CopyTable& converted);
 
-// The computed parameters as they would be if they were stored, in the order of the conversions:
-// what content digests of the source are taken of. `addresses` are those of the source parameters,
+// The computed parameters as they would be if they were stored, in the order of the conversions.
+// `addresses` are those of the source parameters,
 // anything for computed ones. Precondition: `part` has been lowered.
 std::vector<std::vector<std::byte>> ComputeParameters(const RankPart& part,
                                                       std::span<std::byte* const> addresses);
+
+// The digests of a rank's source (content_digest.h), of what it sends: `table` numbers the source
+// parameters, computed ones too. Arguments as above.
+std::vector<std::uint64_t> DigestSources(const DigestTable& table, const RankPart& part,
+                                         std::span<std::byte* const> addresses);
 
 // All elements of a converted tensor of dtype `to`, from all of its origin, row-major.
 std::vector<std::byte> ConvertTensor(const ConvertedTensor& converted, DType to,

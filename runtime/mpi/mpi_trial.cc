@@ -58,8 +58,8 @@ std::span<const std::byte* const> MpiTrial::DestinationBases() const {
 
 void MpiTrial::Fill(std::uint64_t refit) {
   memory_.Fill(refit);
-  held_digests_ = DigestSources(content_.held(), computed_,
-                                std::span(bases_).first(source_parameters_));
+  held_digests_ =
+      DigestSources(content_.held(), computed_, std::span(bases_).first(source_parameters_));
 }
 
 Result<double> MpiTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds deadline) {

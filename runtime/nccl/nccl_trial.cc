@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/content_check.h"
+#include "runtime/conversion_lowering.h"
 #include "runtime/deadline.h"
 #include "runtime/nccl/abandoned_memory.h"
 #include "runtime/nccl/cuda_status.h"
@@ -43,6 +44,10 @@ struct NcclTrial::State {
   std::optional<DeviceDigests> held;
   std::optional<DeviceDigests> needed;
   std::vector<std::uint64_t> held_digests;  // of the refit filled last: it may overwrite them
+  // Source parameters and conversions only, and where they are on the host: what is computed is
+  // digested there, by the twin of what the device sends.
+  RankPart computed;
+  std::vector<std::byte*> host_sources;
   Result<void> filled;
   std::shared_ptr<Communicator> communicator;
   std::unique_ptr<RankExchange> exchange;
@@ -117,6 +122,14 @@ Result<void> NcclTrial::State::MakeDigests(const RankPart& part) {
       MatchBuffers(part, mirror->SourceBuffers(), mirror->DestinationBuffers());
   if (!addresses) return tl::unexpected(addresses.error());
   const std::size_t sources = part.source_parameters.size();
+  if (!part.source_conversions.empty()) {
+    const Result<std::vector<std::byte*>> on_host =
+        MatchBuffers(part, memory.SourceBuffers(), memory.DestinationBuffers());
+    if (!on_host) return tl::unexpected(on_host.error());
+    host_sources.assign(on_host->begin(), on_host->begin() + static_cast<std::ptrdiff_t>(sources));
+    computed.source_parameters = part.source_parameters;
+    computed.source_conversions = part.source_conversions;
+  }
   for (const auto& [digests, table, bases] :
        {std::tuple(&held, &content.held(), std::span(*addresses).first(sources)),
         std::tuple(&needed, &content.needed(), std::span(*addresses).subspan(sources))}) {
@@ -146,6 +159,11 @@ Result<void> NcclTrial::State::Bind(RankPart part, bool checks_placement) {
 void NcclTrial::Fill(std::uint64_t refit) {
   state_->filled = state_->mirror->Fill(refit);
   if (!state_->filled) return;
+  if (!state_->host_sources.empty()) {
+    state_->held_digests =
+        DigestSources(state_->content.held(), state_->computed, state_->host_sources);
+    return;
+  }
   Result<std::vector<std::uint64_t>> held = state_->held->Run();
   if (held) {
     state_->held_digests = *std::move(held);
