@@ -17,9 +17,9 @@ namespace reshard {
 // A pack or unpack step of a rank, or one matched pair of operations.
 struct Work {
   Lane lane = Lane::kPack;
-  RankIndex rank = 0;                 // whose step it is; of a pair, the sender
-  RankIndex peer = 0;                 // of a pair, the receiver; else equal to rank
-  const CopyTable* table = nullptr;   // of a step
+  RankIndex rank = 0;                // whose step it is; of a pair, the sender
+  RankIndex peer = 0;                // of a pair, the receiver; else equal to rank
+  const CopyTable* table = nullptr;  // of a step
   const CopyTable* conversions = nullptr;
   const std::byte* source = nullptr;  // of a pair
   std::byte* destination = nullptr;

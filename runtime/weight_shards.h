@@ -28,8 +28,8 @@ class WeightShards {
   // The source regions of `tensor` get its elements. `bytes` are all of them, row-major.
   void Fill(TensorIndex tensor, std::span<const std::byte> bytes);
 
-  // What the rank computes `tensor` from gets elements of its origin. `bytes` are all of the origin,
-  // row-major.
+  // What the rank computes `tensor` from gets elements of its origin. `bytes` are all of the
+  // origin, row-major.
   void FillOrigin(const ConvertedTensor& tensor, std::span<const std::byte> bytes);
 
   // Whether the destination regions of `tensor` hold its elements. The error names rank, parameter

@@ -316,7 +316,8 @@ Result<std::string> EncodePlan(const Plan& plan) {
   ContainerWriter writer;
   writer.Add(SectionKind::kHeader, 0, 0, codec::EncodeHeader(plan));
   writer.Add(SectionKind::kJobText, 0, 0, plan.job_json);
-  writer.Add(SectionKind::kTensors, 0, 0, codec::EncodeTensors(plan.job.tensors, plan.job.converted));
+  writer.Add(SectionKind::kTensors, 0, 0,
+             codec::EncodeTensors(plan.job.tensors, plan.job.converted));
   writer.Add(SectionKind::kRanks, 0, 0, codec::EncodeRanks(plan.job.ranks));
   writer.Add(SectionKind::kInPlace, 0, 0, codec::EncodeInPlace(plan.job.in_place));
   const std::vector<RankLayout>& layouts = plan.job.layouts;

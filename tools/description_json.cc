@@ -25,12 +25,10 @@ JsonValue Rounds(const RoundRange& rounds) { return JsonValue::Array{rounds.firs
 // null for a rank that is not of the side.
 JsonValue Side(const SideDescription& side) {
   if (side.group == kNoGroup) return nullptr;
-  return JsonValue::Object{{"group", side.group},
-                           {"layout", side.layout},
-                           {"parameters", side.parameters},
-                           {"parameterBytes", side.parameter_bytes},
-                           {"regions", side.regions},
-                           {"computedParameters", side.computed_parameters}};
+  return JsonValue::Object{
+      {"group", side.group},           {"layout", side.layout},
+      {"parameters", side.parameters}, {"parameterBytes", side.parameter_bytes},
+      {"regions", side.regions},       {"computedParameters", side.computed_parameters}};
 }
 
 JsonValue Slots(const std::vector<SlotDescription>& slots) {

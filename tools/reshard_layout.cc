@@ -129,7 +129,8 @@ Result<void> Run(int argc, char** argv) {
     if (!arguments.side.empty() && arguments.side != side->name) continue;
     JsonValue::Array groups;
     for (const SideGroup& group : side->groups) {
-      const Result<DescribedGroup> described = Describe(group.formed ? group.formed->model : inputs->model, group);
+      const Result<DescribedGroup> described =
+          Describe(group.formed ? group.formed->model : inputs->model, group);
       if (!described) return tl::unexpected(described.error());
       if (arguments.json) groups.emplace_back(GroupJson(*described));
       if (!arguments.json) text += (text.empty() ? "" : "\n") + GroupText(*side, *described);

@@ -117,7 +117,8 @@ class Readme(unittest.TestCase):
 
     def test_cast_example_moves_what_its_shapes_say(self):
         # As above, o.weight at a byte an element; its blocks of 64 x 128 are 8 x 8, and of their F32
-        # scales each rank needs the 8 x 2 of its columns. The trainer cuts 512 rows by 8 into 64.
+        # scales each rank needs the 8 x 2 of its columns. The trainer's shards of 64 rows are whole
+        # blocks.
         cut = 2 * (1024 * 512 + 2 * 256 * 512) + 512 * 1024 + 4 * 8 * 8
         norm = 2 * 512
         compiled = self.run_json("reshard-compile", "fp8.job.json", "-o", "plan.reshard")
