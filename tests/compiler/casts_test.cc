@@ -196,7 +196,7 @@ TEST_F(CastsTest, AFamilysOwnFormIsTakenBeforeCasts) {
   std::vector<StoredForm> stored(2);
   stored[0] = {*NamePattern::Parse("*.A_log"), ElementFunction::kNegativeExponential, DType::kF32};
   stored[1] = {*NamePattern::Parse("*.norm"), ElementFunction::kMinusOne, {}};
-  std::vector<Cast> casts(1);
+  std::vector<reshard::Cast> casts(1);
   casts[0].match = *NamePattern::Parse("*");
   casts[0].to = DType::kF16;
   const Result<FormedModel> formed = DestinationModel(model, casts, stored);
