@@ -198,7 +198,7 @@ TEST(WorkloadTest, DamagedPlansAreErrors) {
 // 0.
 TEST(WorkloadTest, PlacesCountEachAndZerosHalf) {
   SamplePlan sample(SampleCluster(2, 1));
-  sample.Send(0, 1, 1024, 0, 1, true);
+  sample.Send(0, 1, 1024, 0, 1, true, true);
   const Result<Workload> once = MakeWorkload(sample.plan);
   ASSERT_TRUE(once);
   Plan& plan = sample.plan;
