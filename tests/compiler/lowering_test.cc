@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/zero_rounds.h"
 #include "schedules/verifier.h"
 #include "tests/compiler/job_records_builder.h"
 #include "tests/compiler/plan_execution.h"
@@ -136,6 +137,7 @@ TEST(LowerRoutes, EveryShapeOfRoundsKeepsEveryPromise) {
     RandomDraws draws(seed);
     Plan plan;
     Lower(stages, RandomShapes(draws, stages.phases.bytes.size()), plan);
+    PlaceZeros(plan);
     plan.job.options.staging_bytes = StagingBytesMax(plan);
     const Result<VerifierReport> verified = Verify(plan);
     EXPECT_TRUE(verified) << ToString(verified.error());
