@@ -10,6 +10,7 @@
 #include "foundation/json_value.h"
 #include "foundation/json_writer.h"
 #include "tests/compiler/random_draws.h"
+#include "tests/end_to_end/naive_mesh.h"
 
 namespace reshard {
 namespace {
@@ -38,25 +39,6 @@ struct NaiveTensor {
   Longs shape;
   std::int32_t family = -1;  // tensors of one family can be joined along `concat`
   std::size_t concat = 0;
-};
-
-struct NaiveMesh {
-  std::string name;
-  Longs axes;
-  std::vector<std::int32_t> ranks;  // positions in the group, in mesh order
-
-  // The coordinate of a rank of the group; nothing if it is not in the mesh.
-  std::optional<Longs> CoordinateOf(std::int32_t rank) const {
-    const auto found = std::find(ranks.begin(), ranks.end(), rank);
-    if (found == ranks.end()) return std::nullopt;
-    std::int64_t position = found - ranks.begin();
-    Longs coordinate(axes.size());
-    for (std::size_t axis = axes.size(); axis-- > 0;) {
-      coordinate[axis] = position % axes[axis];
-      position /= axes[axis];
-    }
-    return coordinate;
-  }
 };
 
 // How something is cut on a mesh.
