@@ -127,6 +127,10 @@ std::optional<std::string> PlacementOfLine(const std::vector<const Holding*>& li
     if (holding->elements > 0) filled.push_back(holding);
   }
   if (held.empty()) return "";
+  // Replicas share their layout.
+  if (std::ranges::all_of(line, [&](const Holding* one) { return one == line.front(); })) {
+    return filled.empty() ? "" : "R";
+  }
   if (held.size() < line.size()) return held.size() == 1 ? "one" : "some";
   if (filled.empty()) return "";
   if (filled.size() == 1 && line.size() > 1) return std::string(kCutSomehow);
