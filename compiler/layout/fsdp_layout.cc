@@ -14,7 +14,8 @@
 namespace reshard {
 namespace {
 
-// How tensor parallelism cuts a linear's weight; its bias goes with the rows.
+// How tensor parallelism cuts a linear's weight; its bias goes with the rows. Stacks of experts
+// that are input-major have the rows last.
 enum class TensorCut : std::uint8_t { kWhole, kRows, kColumns };
 
 std::optional<TensorCut> TensorCutOf(Role role) {
@@ -24,6 +25,10 @@ std::optional<TensorCut> TensorCutOf(Role role) {
     case Role::kAttentionQuery:
     case Role::kAttentionKey:
     case Role::kAttentionValue:
+    case Role::kAttentionGatedQuery:
+    case Role::kAttentionRotaryQuery:
+    case Role::kAttentionRotaryKey:
+    case Role::kAttentionSinks:
     case Role::kMlaQuery:
     case Role::kMlaQueryUp:
     case Role::kMlaKeyValueUp:
@@ -31,6 +36,8 @@ std::optional<TensorCut> TensorCutOf(Role role) {
     case Role::kMlpUp:
     case Role::kExpertGate:
     case Role::kExpertUp:
+    case Role::kExpertsGateUp:
+    case Role::kExpertsGateUpByInput:
     case Role::kSharedExpertGate:
     case Role::kSharedExpertUp:
       return TensorCut::kRows;
@@ -38,11 +45,16 @@ std::optional<TensorCut> TensorCutOf(Role role) {
     case Role::kMlaOutput:
     case Role::kMlpDown:
     case Role::kExpertDown:
+    case Role::kExpertsDown:
+    case Role::kExpertsDownByInput:
     case Role::kSharedExpertDown:
       return TensorCut::kColumns;
     case Role::kFinalNorm:
     case Role::kAttentionInputNorm:
     case Role::kMlpInputNorm:
+    case Role::kBlockInputNorm:
+    case Role::kAttentionOutputNorm:
+    case Role::kMlpOutputNorm:
     case Role::kAttentionQueryNorm:
     case Role::kAttentionKeyNorm:
     case Role::kMlaQueryDown:
@@ -52,16 +64,32 @@ std::optional<TensorCut> TensorCutOf(Role role) {
     case Role::kRouter:
     case Role::kRouterExpertBias:
     case Role::kSharedExpertRouter:
+    case Role::kLatentDown:
+    case Role::kLatentUp:
       return TensorCut::kWhole;
     default:
       return std::nullopt;
   }
 }
 
+bool IsByInput(Role role) {
+  return role == Role::kExpertsGateUpByInput || role == Role::kExpertsDownByInput;
+}
+
+// The dim of a weight or bias that a cut of rows or columns is along. Stacks of all experts have
+// one dim before these.
+int TensorDim(const WholeParameter& whole, TensorCut cut) {
+  const Role role = *whole.role;
+  const bool stacked =
+      IsExpertStackRole(role) || (IsExpertRole(role) && whole.expert == WholeParameter::kNone);
+  const bool last = (cut == TensorCut::kColumns) != IsByInput(role) && whole.kind == Kind::kWeight;
+  return (stacked ? 1 : 0) + (last ? 1 : 0);
+}
+
 Result<FsdpParameter> WithCut(WholeParameter whole, const FsdpDegrees& degrees) {
   FsdpParameter parameter;
   const Role role = *whole.role;
-  parameter.expert = IsExpertRole(role);
+  parameter.expert = IsExpertRole(role) || IsExpertStackRole(role);
   // Models register the bias that corrects the router as a buffer.
   parameter.buffer = role == Role::kRouterExpertBias;
   const bool cuts = degrees.tensor > 1 && !(parameter.expert && degrees.expert > 1);
@@ -79,11 +107,11 @@ Result<FsdpParameter> WithCut(WholeParameter whole, const FsdpDegrees& degrees) 
                         whole.name + ": block scales under tensor parallelism are not supported",
                         "give a model without scales, or leave tensor at 1");
     }
-    // A stack of all experts has one dim before the rows.
-    const bool stacked = parameter.expert && whole.expert == WholeParameter::kNone;
-    parameter.tensor_dim = (stacked ? 1 : 0) + (*cut == TensorCut::kColumns ? 1 : 0);
+    parameter.tensor_dim = TensorDim(whole, *cut);
     constexpr std::int64_t kGateAndUp = 2;
-    parameter.tensor_parts = whole.joined ? kGateAndUp : 1;
+    const bool joined =
+        whole.joined || role == Role::kExpertsGateUp || role == Role::kExpertsGateUpByInput;
+    parameter.tensor_parts = joined ? kGateAndUp : 1;
   }
   parameter.whole = std::move(whole);
   return parameter;

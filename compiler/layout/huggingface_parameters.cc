@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace reshard {
@@ -112,6 +113,16 @@ Result<void> AddStacks(const FamilyTensors& model, const FamilyLayer& layer,
   return {};
 }
 
+// What transformers 5 calls in memory otherwise than checkpoints do (conversion_mapping.py).
+std::string MemoryName(std::string name) {
+  constexpr std::string_view kPublishedPrefix = "backbone.";
+  if (name.starts_with(kPublishedPrefix)) name.replace(0, kPublishedPrefix.size(), "model.");
+  constexpr std::string_view kPublishedBlock = ".block_sparse_moe.";
+  const std::size_t block = name.find(kPublishedBlock);
+  if (block != std::string::npos) name.replace(block, kPublishedBlock.size(), ".mlp.");
+  return name;
+}
+
 // transformers keeps the router of models that correct it by an expert bias as
 // F32.
 Result<void> CheckRouter(const FamilyTensors& model, const FamilyLayer& layer) {
@@ -165,6 +176,9 @@ Result<std::vector<WholeParameter>> MemoryParameters(const FamilyTensors& model)
     if (const Result<void> added = AddStacks(model, layer, parameters); !added) {
       return tl::unexpected(added.error());
     }
+  }
+  for (WholeParameter& parameter : parameters) {
+    parameter.name = MemoryName(std::move(parameter.name));
   }
   return parameters;
 }

@@ -105,6 +105,39 @@ TEST(FsdpLayout, StacksOfExpertsInMemory) {
                           "[1, 0, 0] 3.down_proj.weight [0:7, 3:5]"));
 }
 
+// llama 4's stacks are input-major, gate columns then up columns: of eight, tensor rank 1 of 2 has
+// columns 2, 3, 6, 7, and of down rows 2, 3. Two experts over one FSDP rank.
+TEST(FsdpLayout, StacksByInput) {
+  const Model model = Of(R"({"tensors": {
+      "model.layers.0.feed_forward.experts.down_proj": {"shape": [2, 4, 3], "dtype": "BF16"},
+      "model.layers.0.feed_forward.experts.gate_up_proj": {"shape": [2, 3, 8], "dtype": "BF16"}},
+      "family": "llama4", "config": {"num_hidden_layers": 1, "num_local_experts": 2,
+                                     "hidden_size": 3, "intermediate_size": 4}})");
+  const GroupLayout group = Fsdp(model, R"({"tensor": 2})", 2);
+  const std::string name = "model.layers.0.feed_forward.experts.";
+  EXPECT_THAT(ParameterText(model, OfRank(group, 1), name + "gate_up_proj", name),
+              ElementsAre("BF16 [2, 3, 4]", "[0, 0, 0] gate_up_proj [0:2, 0:3, 2:4]",
+                          "[0, 0, 2] gate_up_proj [0:2, 0:3, 6:8]"));
+  EXPECT_THAT(ParameterText(model, OfRank(group, 1), name + "down_proj", name),
+              ElementsAre("BF16 [2, 2, 3]", "[0, 0, 0] down_proj [0:2, 2:4, 0:3]"));
+  // Whole experts over expert ranks.
+  const GroupLayout spread = Fsdp(model, R"({"tensor": 2, "expert": 2})", 2);
+  EXPECT_THAT(ParameterText(model, OfRank(spread, 1), name + "down_proj", name),
+              ElementsAre("BF16 [1, 4, 3]", "[0, 0, 0] down_proj [1:2, 0:4, 0:3]"));
+}
+
+// FSDP alone cuts whatever there is; how tensor parallelism cuts a delta net is not known.
+TEST(FsdpLayout, MixersAreCutByFsdpAlone) {
+  const Model model = Of(R"({"tensors": {
+      "model.layers.0.linear_attn.A_log": {"shape": [4], "dtype": "BF16"}},
+      "family": "qwen3_next", "config": {"num_hidden_layers": 1, "linear_num_value_heads": 4}})");
+  EXPECT_THAT(
+      ParameterText(model, OfRank(Fsdp(model, "{}", 3), 1), "model.layers.0.linear_attn.A_log"),
+      ElementsAre("BF16 [2]", "[0] model.layers.0.linear_attn.A_log [2:4]"));
+  EXPECT_THAT(ErrorOf(model, R"({"tensor": 2})", 2),
+              HasSubstr("model.layers.0.linear_attn.A_log: how tensor parallelism cuts"));
+}
+
 TEST(FsdpLayout, BuffersAreWholeOnEveryRank) {
   const Model model = Of(kSmallDeepSeek);
   const GroupLayout group = Fsdp(model, "{}", 4);

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 std::vector<std::string> NamesOf(const std::vector<WholeParameter>& parameters) {
@@ -59,6 +60,22 @@ TEST(HuggingfaceParameters, MemoryStacksExperts) {
   EXPECT_THAT(names, Not(Contains(experts + "0.gate_proj.weight")));
   // Layer 4 is the one of multi-token prediction here.
   EXPECT_THAT(names, Not(Contains("model.layers.4.enorm.weight")));
+}
+
+// mixtral's blocks have another name in memory.
+TEST(HuggingfaceParameters, MemoryRenamesBlocks) {
+  const Result<Model> model = ModelOf(
+      R"({"model_type": "mixtral", "torch_dtype": "bfloat16", "hidden_size": 4,
+          "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
+          "head_dim": 2, "vocab_size": 8, "num_local_experts": 2, "intermediate_size": 6})");
+  ASSERT_TRUE(model) << ToString(model.error());
+  const Result<FamilyTensors> tensors = FamilyTensors::Classify(*model);
+  ASSERT_TRUE(tensors) << ToString(tensors.error());
+  const auto parameters = MemoryParameters(*tensors);
+  ASSERT_TRUE(parameters) << ToString(parameters.error());
+  EXPECT_THAT(NamesOf(*parameters), IsSupersetOf({"model.layers.0.mlp.gate.weight",
+                                                  "model.layers.0.mlp.experts.gate_up_proj",
+                                                  "model.layers.0.mlp.experts.down_proj"}));
 }
 
 TEST(HuggingfaceParameters, RoutersThatMemoryHoldsWiderAreRefused) {
