@@ -96,7 +96,7 @@ class TensorChoice {
           "only the " + sides_[s]->name + " holds " +
               (only_here[s].size() == 1 ? "tensor "
                                         : std::to_string(only_here[s].size()) + " tensors: ") +
-              ListNames(only_here[s]),
+              ListNames(only_here[s]) + HeldOtherwise(1 - s, only_here[s]),
           "name what shall stay where it is in options.ignore");
     }
     return chosen;
@@ -122,6 +122,19 @@ class TensorChoice {
   }
 
  private:
+  // What a side holds in place of one of these tensors, if any.
+  std::string HeldOtherwise(std::size_t side, std::span<const std::string_view> tensors) const {
+    for (const std::string_view tensor : tensors) {
+      for (const SideGroup& group : sides_[side]->groups) {
+        const auto found = group.layout.held_otherwise.find(tensor);
+        if (found == group.layout.held_otherwise.end()) continue;
+        return "; of " + std::string(tensor) + " the " + sides_[side]->name + " holds " +
+               found->second + ", which is not planned";
+      }
+    }
+    return "";
+  }
+
   const Model& model_;
   std::array<const Side*, 2> sides_;
   std::array<std::vector<bool>, 2> side_holds_;

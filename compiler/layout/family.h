@@ -16,7 +16,9 @@
 //                    "role": "expert.up", "kind": "weight", "shape": [EXPR, ..], "when": EXPR,
 //                    "dtype": "F32", "quantized": true, "mtp": true }, .. ],
 //     "recomputed": { "vllm": [ { "name": "model.layers.{layer}.self_attn.W_UV",
-//                                 "from": "mla.kv_b" } ] } }
+//                                 "from": "mla.kv_b" } ] },
+//     "repacked": { "vllm": [ { "backend": "marlin", "roles": ["expert.up"], "into": "tiles" } ] },
+//     "stored": { "vllm": [ { "role": "mamba.a_log", "as": "-exp", "dtype": "F32" } ] } }
 //
 // EXPR is an expression (family_expression.h); in `shape` and `when` it may mention `layer`.
 //
@@ -32,14 +34,19 @@
 //              `multimodal` hold for the model inside a larger one, and start from the plain names
 //              as well
 // tensors      {layer} and {expert} stand for whole pieces between dots. `when` decides which
-// tensors
-//              a config implies (a listed tensor is known by its name alone). `dtype` is fixed
-//              where the model's own does not apply. `quantized` weights have, in a checkpoint of
-//              block-scaled FP8, a tensor of scales beside them, its name the weight's with
-//              "_scale_inv" behind. `mtp` tensors are of prediction layers that are numbered apart:
-//              their {layer} counts these from 0, and without {layer} they are of the first
+//              tensors a config implies (a listed tensor is known by its name alone). `dtype` is
+//              fixed where the model's own does not apply. `quantized` weights have, in a
+//              checkpoint of block-scaled FP8, a tensor of scales beside them, its name the
+//              weight's with "_scale_inv" behind. `mtp` tensors are of prediction layers that are
+//              numbered apart: their {layer} counts these from 0, and without {layer} they are of
+//              the first
 // recomputed   buffers that a framework derives from a role after loading: they are no parameters,
 //              and must be derived again
+// repacked     what a backend of a framework makes of the parameters of roles after loading.
+//              "upGate" is planned: up rows before gate rows. All else is refused by the tensor's
+//              name
+// stored       tensors that a framework keeps as a function of the checkpoint's elements, "-exp"
+//              (-exp(x)) or "minusOne" (x - 1), or in another dtype
 #pragma once
 
 #include <cstdint>
@@ -104,6 +111,25 @@ struct RecomputedBuffer {
   Role from = Role::kEmbedding;
 };
 
+// What a backend makes of parameters after loading.
+struct RepackedTensors {
+  std::string framework{};
+  std::string backend{};
+  std::vector<Role> roles{};
+  std::string into{};
+};
+inline constexpr std::string_view kIntoUpGate = "upGate";
+
+// What stands for an element x of the checkpoint's tensor.
+enum class StoredFunction : std::uint8_t { kIdentity, kNegativeExponential, kMinusOne };
+
+struct StoredTensors {
+  std::string framework{};
+  Role role = Role::kEmbedding;
+  StoredFunction function = StoredFunction::kIdentity;
+  std::optional<DType> dtype{};  // where it is not the checkpoint's
+};
+
 struct Family {
   std::string name;
   std::vector<std::string> model_types;
@@ -116,6 +142,8 @@ struct Family {
   FrameworkNames names;
   std::vector<TensorPattern> tensors;
   std::vector<RecomputedBuffer> recomputed;
+  std::vector<RepackedTensors> repacked;
+  std::vector<StoredTensors> stored;
 
   const FieldRule* FindField(std::string_view name) const;
   bool HasRole(Role role) const;

@@ -42,6 +42,16 @@ Result<Kind> KindAt(const JsonCursor& object) {
   return object.Fail("unknown kind '" + *name + "'", "known are 'weight', 'bias'");
 }
 
+// "dtype", if it is there.
+Result<std::optional<DType>> DTypeAt(const JsonCursor& object) {
+  if (!object.Has("dtype")) return std::optional<DType>();
+  const Result<std::string> name = object.String("dtype");
+  if (!name) return tl::unexpected(name.error());
+  const std::optional<DType> dtype = DTypeFromName(*name);
+  if (!dtype) return object.Fail("unknown dtype '" + *name + "'");
+  return dtype;
+}
+
 // An index stands for a whole piece between dots, and only {layer} and {expert} are indices.
 bool WellFormed(std::string_view name) {
   while (true) {
@@ -98,12 +108,9 @@ Result<TensorPattern> PatternAt(const JsonCursor& cursor) {
   Result<std::optional<Expression>> when = ExpressionAt(cursor, "when");
   if (!when) return tl::unexpected(when.error());
   pattern.when = *std::move(when);
-  if (cursor.Has("dtype")) {
-    const Result<std::string> dtype = cursor.String("dtype");
-    if (!dtype) return tl::unexpected(dtype.error());
-    pattern.dtype = DTypeFromName(*dtype);
-    if (!pattern.dtype) return cursor.Fail("unknown dtype '" + *dtype + "'");
-  }
+  const Result<std::optional<DType>> dtype = DTypeAt(cursor);
+  if (!dtype) return tl::unexpected(dtype.error());
+  pattern.dtype = *dtype;
   const Result<bool> quantized = cursor.BoolOr("quantized", false);
   if (!quantized) return tl::unexpected(quantized.error());
   pattern.quantized = *quantized;
@@ -244,6 +251,77 @@ Result<void> ReadRecomputed(const JsonCursor& cursor, Family& family) {
   return {};
 }
 
+// Calls `read` for each entry of {"vllm": [entry, ..], ..} of `field`, with the framework's name.
+template <typename Read>
+Result<void> ForEachFrameworkEntry(const JsonCursor& cursor, std::string_view field,
+                                   const Read& read) {
+  const std::optional<JsonCursor> section = cursor.Find(field);
+  if (!section) return {};
+  const auto frameworks = section->Members();
+  if (!frameworks) return tl::unexpected(frameworks.error());
+  for (const auto& [framework, list] : *frameworks) {
+    const Result<std::vector<JsonCursor>> entries = list.Elements();
+    if (!entries) return tl::unexpected(entries.error());
+    for (const JsonCursor& entry : *entries) {
+      if (const Result<void> done = read(std::string(framework), entry); !done) return done;
+    }
+  }
+  return {};
+}
+
+Result<void> ReadRepacked(const JsonCursor& cursor, Family& family) {
+  const auto read = [&](std::string framework, const JsonCursor& entry) -> Result<void> {
+    const Result<void> known = entry.ExpectFields({"backend", "roles", "into"});
+    if (!known) return known;
+    RepackedTensors repacked{.framework = std::move(framework)};
+    for (const auto& [field, target] :
+         {std::pair{"backend", &repacked.backend}, std::pair{"into", &repacked.into}}) {
+      Result<std::string> text = entry.String(field);
+      if (!text) return tl::unexpected(text.error());
+      *target = *std::move(text);
+    }
+    const Result<std::vector<JsonCursor>> roles = entry.Elements("roles");
+    if (!roles) return tl::unexpected(roles.error());
+    for (const JsonCursor& role : *roles) {
+      const Result<Role> named = RoleAt(role);
+      if (!named) return tl::unexpected(named.error());
+      repacked.roles.push_back(*named);
+    }
+    family.repacked.push_back(std::move(repacked));
+    return {};
+  };
+  return ForEachFrameworkEntry(cursor, "repacked", read);
+}
+
+Result<void> ReadStored(const JsonCursor& cursor, Family& family) {
+  const auto read = [&](std::string framework, const JsonCursor& entry) -> Result<void> {
+    const Result<void> known = entry.ExpectFields({"role", "as", "dtype"});
+    if (!known) return known;
+    StoredTensors stored{.framework = std::move(framework)};
+    const Result<JsonCursor> role = entry.Field("role");
+    if (!role) return tl::unexpected(role.error());
+    const Result<Role> named = RoleAt(*role);
+    if (!named) return tl::unexpected(named.error());
+    stored.role = *named;
+    const Result<std::string> function = entry.StringOr("as", "");
+    if (!function) return tl::unexpected(function.error());
+    if (*function == "-exp") {
+      stored.function = StoredFunction::kNegativeExponential;
+    } else if (*function == "minusOne") {
+      stored.function = StoredFunction::kMinusOne;
+    } else if (!function->empty()) {
+      return entry.Field("as")->Fail("unknown function '" + *function + "'",
+                                     "known are '-exp', 'minusOne'");
+    }
+    const Result<std::optional<DType>> dtype = DTypeAt(entry);
+    if (!dtype) return tl::unexpected(dtype.error());
+    stored.dtype = *dtype;
+    family.stored.push_back(std::move(stored));
+    return {};
+  };
+  return ForEachFrameworkEntry(cursor, "stored", read);
+}
+
 // Every name in `expression` is a field of the family or one of `indices`, every call is one that a
 // model can answer: a misspelt one must not wait for the config that needs it.
 Result<void> CheckExpression(const Expression& expression, const Family& family,
@@ -344,9 +422,9 @@ std::string Replaced(std::string name, const NameReplacements& replacements) {
 }
 
 Result<Family> ReadFamily(const JsonCursor& cursor) {
-  const Result<void> known =
-      cursor.ExpectFields({"name", "modelTypes", "multimodal", "requires", "layers", "mtpLayers",
-                           "experts", "fields", "names", "tensors", "recomputed"});
+  const Result<void> known = cursor.ExpectFields(
+      {"name", "modelTypes", "multimodal", "requires", "layers", "mtpLayers", "experts", "fields",
+       "names", "tensors", "recomputed", "repacked", "stored"});
   if (!known) return tl::unexpected(known.error());
   Family family;
   Result<std::string> name = cursor.String("name");
@@ -383,6 +461,11 @@ Result<Family> ReadFamily(const JsonCursor& cursor) {
   }
   if (const Result<void> read = ReadRecomputed(cursor, family); !read) {
     return tl::unexpected(read.error());
+  }
+  for (const auto read_more : {ReadRepacked, ReadStored}) {
+    if (const Result<void> read = read_more(cursor, family); !read) {
+      return tl::unexpected(read.error());
+    }
   }
   if (const Result<void> checked = CheckFamily(family, cursor); !checked) {
     return tl::unexpected(checked.error());

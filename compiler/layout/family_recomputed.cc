@@ -16,4 +16,25 @@ std::vector<std::string> RecomputedBuffers(const FamilyTensors& model, std::stri
   return names;
 }
 
+StoredFunction FunctionOf(const FamilyTensors& model, std::string_view framework, Role role) {
+  for (const StoredTensors& stored : model.family().stored) {
+    if (stored.framework == framework && stored.role == role) return stored.function;
+  }
+  return StoredFunction::kIdentity;
+}
+
+std::map<std::string, std::string, std::less<>> HeldOtherwise(const FamilyTensors& model,
+                                                              std::string_view framework) {
+  std::map<std::string, std::string, std::less<>> held;
+  for (const StoredTensors& stored : model.family().stored) {
+    if (stored.framework != framework || stored.function == StoredFunction::kIdentity) continue;
+    for (const auto& [index, layer] : model.layers()) {
+      if (!layer[stored.role].held()) continue;
+      held.emplace(model.tensor(layer[stored.role][Kind::kWeight]).name,
+                   stored.function == StoredFunction::kMinusOne ? "x - 1" : "-exp(x)");
+    }
+  }
+  return held;
+}
+
 }  // namespace reshard

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +25,8 @@ struct GroupLayout {
   std::vector<RankLayout> layouts;  // built ones; a rank that holds nothing has an empty one
   std::vector<std::int32_t> layout_of_rank;  // into `layouts`, in rank order of the group
   std::vector<std::string> recompute;        // buffers derived after loading, as name patterns
+  // Tensors that no layout holds though the model has them, and what is held in their place.
+  std::map<std::string, std::string, std::less<>> held_otherwise;
 };
 
 // A builder of one kind of layout: BuildExplicitLayout in explicit_layout.h, BuildMegatronLayout in

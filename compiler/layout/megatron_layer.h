@@ -16,7 +16,8 @@ namespace reshard {
 LinearNames MegatronNames(const std::string& module, const std::string& number = "");
 
 // Adds what the rank at `at` holds of `layer`. Cuts that do not divide, or cut FP8 blocks, are
-// errors that name the tensor.
+// errors that name the tensor. What Megatron holds as another function of it is left out
+// (HeldOtherwise).
 Result<void> AddMegatronLayer(const FamilyTensors& model, const MegatronDegrees& degrees,
                               const MegatronCoordinates& at, const FamilyLayer& layer,
                               RankLayoutBuilder& builder);

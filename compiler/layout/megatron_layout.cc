@@ -114,6 +114,7 @@ Result<GroupLayout> BuildMegatronLayout(const Model& model, const JsonCursor& fi
     group.layout_of_rank.push_back(entry->second);
   }
   group.recompute = RecomputedBuffers(*tensors, "megatron");
+  group.held_otherwise = HeldOtherwise(*tensors, "megatron");
   return group;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/layout/family_recomputed.h"
 #include "compiler/layout/family_segments.h"
 #include "compiler/layout/megatron_layer.h"
 #include "compiler/layout/megatron_layer_builder.h"
@@ -43,8 +44,7 @@ Result<void> MegatronLayerBuilder::AddMamba() {
 }
 
 // q | k | v | z | b | a, whichever way the checkpoint joins them; the convolution q | k | v
-// (megatron/core/ssm/gated_delta_net.py). The output norm, which Megatron keeps as the checkpoint's
-// minus 1, is no copy: this adapter leaves it out.
+// (megatron/core/ssm/gated_delta_net.py).
 Result<void> MegatronLayerBuilder::AddDelta() {
   const std::string module = prefix_ + "self_attention.";
   const RoleTensors& convolution = layer_[Role::kDeltaConvolution];
@@ -71,6 +71,10 @@ Result<void> MegatronLayerBuilder::AddDelta() {
   for (const auto& [role, name] :
        {std::pair{Role::kDeltaALog, "A_log"}, std::pair{Role::kDeltaTimeBias, "dt_bias"}}) {
     if (const Result<void> added = AddCutVector(role, module + name); !added) return added;
+  }
+  if (FunctionOf(model_, "megatron", Role::kDeltaNorm) == StoredFunction::kIdentity) {
+    const Result<void> added = AddWhole(Role::kDeltaNorm, module + "out_norm.weight");
+    if (!added) return added;
   }
   return AddRowParallel(Role::kDeltaOutput, module + "out_proj");
 }

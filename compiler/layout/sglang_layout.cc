@@ -192,6 +192,7 @@ Result<GroupLayout> BuildSglangLayout(const Model& model, const JsonCursor& fiel
     group.layout_of_rank.push_back(entry->second);
   }
   group.recompute = RecomputedBuffers(*tensors, "sglang");
+  group.held_otherwise = HeldOtherwise(*tensors, "sglang");
   return group;
 }
 

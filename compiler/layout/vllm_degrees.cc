@@ -40,6 +40,9 @@ Result<VllmDegrees> ReadVllmDegrees(const JsonCursor& fields, std::int64_t rank_
         ->Fail("unknown placement '" + *placement + "'", "known are 'linear', 'roundRobin'");
   }
   degrees.round_robin = *placement == "roundRobin";
+  Result<std::string> backend = fields.StringOr("moeBackend", degrees.moe_backend);
+  if (!backend) return tl::unexpected(backend.error());
+  degrees.moe_backend = *std::move(backend);
   constexpr std::int64_t kMaxRedundant = 100'000;
   const Result<std::int64_t> redundant =
       fields.IntegerOr("redundantExperts", 0, {0, kMaxRedundant});

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,9 +17,9 @@
 namespace reshard {
 
 // What may stand behind "vllm" in a job.
-inline constexpr auto kVllmFields =
-    std::to_array<std::string_view>({"tensor", "pipeline", "data", "expertParallel",
-                                     "layersPerStage", "expertPlacement", "redundantExperts"});
+inline constexpr auto kVllmFields = std::to_array<std::string_view>(
+    {"tensor", "pipeline", "data", "expertParallel", "layersPerStage", "expertPlacement",
+     "redundantExperts", "moeBackend"});
 
 struct VllmDegrees {
   std::int64_t tensor = 1;
@@ -27,7 +28,9 @@ struct VllmDegrees {
   bool expert_parallel = false;  // whole experts over tensor * data, else each cut over them
   bool round_robin = false;      // how whole experts are dealt out
   std::int64_t redundant_experts = 0;
-  std::int64_t engines = 1;  // derived: GPUs / (tensor * pipeline * data)
+  std::string moe_backend = "triton";  // vLLM's moe_backend; triton keeps experts as loaded
+  bool up_first = false;               // derived: that backend keeps up rows before gate rows
+  std::int64_t engines = 1;            // derived: GPUs / (tensor * pipeline * data)
 
   std::int64_t expert_ranks() const { return tensor * data; }
 };

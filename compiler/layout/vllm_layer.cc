@@ -10,6 +10,7 @@
 #include "compiler/layout/block.h"
 #include "compiler/layout/family_attention.h"
 #include "compiler/layout/family_expert_stack.h"
+#include "compiler/layout/family_recomputed.h"
 #include "compiler/layout/family_segments.h"
 
 namespace reshard {
@@ -180,7 +181,9 @@ class LayerBuilder {
         if (!added) return added;
       }
     }
-    for (const Role role : {Role::kMambaD, Role::kMambaTimeBias, Role::kMambaNorm}) {
+    for (const Role role :
+         {Role::kMambaALog, Role::kMambaD, Role::kMambaTimeBias, Role::kMambaNorm}) {
+      if (FunctionOf(model_, rank_.framework, role) != StoredFunction::kIdentity) continue;
       if (const Result<void> added = AddCut(role, rank_.attention); !added) return added;
     }
     return AddRowParallel(Role::kMambaOutput, rank_.attention);
@@ -292,7 +295,7 @@ class LayerBuilder {
                                            NameOf(stack.gate_up) + ": width of an expert");
     if (!width) return tl::unexpected(width.error());
     const std::string module = Before(ParameterOf(stack.down), 1) + std::string(rank_.expert_stack);
-    if (rank_.up_first || (stack.interleaved && rank_.framework != "vllm")) {
+    if (stack.interleaved && (rank_.up_first || rank_.framework != "vllm")) {
       return InputError("",
                         NameOf(stack.gate_up) + ": in which order " + std::string(rank_.framework) +
                             " keeps gate and up of these experts is not known here",
@@ -304,8 +307,13 @@ class LayerBuilder {
       std::vector<Block> down;
       for (const std::int64_t expert : rank_.experts) {
         if (stack.gate_up[kind] != kNoTensor) {
-          gate_up.push_back(
-              ExpertGateUpBlock(model_, stack, kind, expert, *width, stack.interleaved));
+          Block block = ExpertGateUpBlock(model_, stack, kind, expert, *width, stack.interleaved);
+          if (rank_.up_first) {
+            const std::int64_t half = width->end - width->begin;
+            block = Block::Concat(
+                0, std::array{block.Slice(0, half, 2 * half), block.Slice(0, 0, half)});
+          }
+          gate_up.push_back(std::move(block));
         }
         if (stack.down[kind] != kNoTensor) {
           down.push_back(ExpertDownBlock(model_, stack, kind, expert, *width));
@@ -450,6 +458,7 @@ Result<void> AddVllmLayer(const FamilyTensors& model, const VllmDegrees& degrees
   rank.expert =
       degrees.expert_parallel ? EngineShare{} : EngineShare{degrees.expert_ranks(), at.expert};
   rank.experts = experts;
+  rank.up_first = degrees.up_first;
   return AddEngineLayer(model, rank, layer, builder);
 }
 

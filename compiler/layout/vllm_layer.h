@@ -42,7 +42,7 @@ struct EngineRank {
 };
 
 // Adds what the rank holds of `layer`. Cuts that do not divide, or cut FP8 blocks, are errors that
-// name the tensor. A_log of Mamba2 is left out: engines hold -exp of it.
+// name the tensor. What the framework holds as another function of it is left out (HeldOtherwise).
 Result<void> AddEngineLayer(const FamilyTensors& model, const EngineRank& rank,
                             const FamilyLayer& layer, RankLayoutBuilder& builder);
 

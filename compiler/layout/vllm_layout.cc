@@ -1,7 +1,11 @@
 #include "compiler/layout/vllm_layout.h"
 
 #include <map>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "compiler/layout/family_recomputed.h"
 #include "compiler/layout/family_tensors.h"
@@ -9,6 +13,7 @@
 #include "compiler/layout/vllm_layer.h"
 #include "compiler/layout/vocabulary_rows.h"
 #include "foundation/checked_arithmetic.h"
+#include "foundation/nearest_name.h"
 
 namespace reshard {
 namespace {
@@ -81,14 +86,57 @@ Result<RankLayout> BuildRank(const Build& build, const VllmCoordinates& at) {
   return std::move(builder).Build();
 }
 
+// The first tensor of the roles, in order of layer and expert.
+std::optional<TensorIndex> FirstOf(const FamilyTensors& model, std::span<const Role> roles) {
+  for (const auto& [index, layer] : model.layers()) {
+    for (const Role role : roles) {
+      const RoleTensors* tensors = &layer[role];
+      if (IsExpertRole(role)) {
+        if (layer.experts.empty()) continue;
+        tensors = &layer.experts.begin()->second[role];
+      }
+      if (tensors->held()) return (*tensors)[Kind::kWeight];
+    }
+  }
+  return std::nullopt;
+}
+
+// What the backend of the experts makes of them after loading, as the family says.
+Result<void> TakeBackend(const FamilyTensors& model, const JsonCursor& fields,
+                         VllmDegrees& degrees) {
+  if (degrees.moe_backend == "triton") return {};
+  std::vector<std::string_view> known{"triton"};
+  for (const RepackedTensors& repacked : model.family().repacked) {
+    if (repacked.framework != "vllm") continue;
+    known.emplace_back(repacked.backend);
+    if (repacked.backend != degrees.moe_backend) continue;
+    if (repacked.into == kIntoUpGate) {
+      degrees.up_first = true;
+      return {};
+    }
+    const std::optional<TensorIndex> first = FirstOf(model, repacked.roles);
+    if (!first) return {};
+    return fields.Field("moeBackend")
+        ->Fail(model.tensor(*first).name + ": backend " + degrees.moe_backend + " keeps it as " +
+                   repacked.into,
+               "run the engine with moe_backend triton");
+  }
+  return fields.Field("moeBackend")
+      ->Fail("family " + model.family().name + " knows no backend '" + degrees.moe_backend + "'",
+             SuggestName(degrees.moe_backend, known));
+}
+
 }  // namespace
 
 Result<GroupLayout> BuildVllmLayout(const Model& model, const JsonCursor& fields,
                                     std::int64_t rank_count) {
-  const Result<VllmDegrees> degrees = ReadVllmDegrees(fields, rank_count);
+  Result<VllmDegrees> degrees = ReadVllmDegrees(fields, rank_count);
   if (!degrees) return tl::unexpected(degrees.error());
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(model);
   if (!tensors) return tl::unexpected(tensors.error());
+  if (const Result<void> taken = TakeBackend(*tensors, fields, *degrees); !taken) {
+    return tl::unexpected(taken.error());
+  }
   const Result<std::vector<std::int64_t>> first_layers =
       PlaceVllmLayers(fields, degrees->pipeline, tensors->layer_count());
   if (!first_layers) return tl::unexpected(first_layers.error());
@@ -115,6 +163,7 @@ Result<GroupLayout> BuildVllmLayout(const Model& model, const JsonCursor& fields
     group.layout_of_rank.push_back(entry->second);
   }
   group.recompute = RecomputedBuffers(*tensors, "vllm");
+  group.held_otherwise = HeldOtherwise(*tensors, "vllm");
   return group;
 }
 

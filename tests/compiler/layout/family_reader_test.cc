@@ -44,7 +44,12 @@ TEST(ReadFamily, ReadsEveryField) {
                        "when": "layer > 0", "quantized": true},
                       {"name": "h.{layer}.up.bias", "role": "mlp.up", "kind": "bias",
                        "shape": ["8"], "dtype": "F32", "mtp": true}],
-          "recomputed": {"vllm": [{"name": "h.{layer}.w", "from": "mlp.up"}]}})json");
+          "recomputed": {"vllm": [{"name": "h.{layer}.w", "from": "mlp.up"}]},
+          "repacked": {"vllm": [{"backend": "b", "roles": ["expert.up", "mlp.up"],
+                                 "into": "upGate"}]},
+          "stored": {"megatron": [{"role": "mlp.up", "as": "minusOne"}],
+                     "vllm": [{"role": "expert.up", "as": "-exp", "dtype": "F32"},
+                              {"role": "mlp.up", "dtype": "F16"}]}})json");
   ASSERT_TRUE(family) << ToString(family.error());
   EXPECT_EQ(family->name, "mine");
   EXPECT_EQ(family->model_types, (std::vector<std::string>{"a", "b"}));
@@ -78,6 +83,20 @@ TEST(ReadFamily, ReadsEveryField) {
   EXPECT_EQ(family->recomputed[0].framework, "vllm");
   EXPECT_EQ(family->recomputed[0].name, "h.{layer}.w");
   EXPECT_EQ(family->recomputed[0].from, Role::kMlpUp);
+  ASSERT_EQ(family->repacked.size(), 1U);
+  EXPECT_EQ(family->repacked[0].framework, "vllm");
+  EXPECT_EQ(family->repacked[0].backend, "b");
+  EXPECT_EQ(family->repacked[0].roles, (std::vector<Role>{Role::kExpertUp, Role::kMlpUp}));
+  EXPECT_EQ(family->repacked[0].into, kIntoUpGate);
+  ASSERT_EQ(family->stored.size(), 3U);
+  EXPECT_EQ(family->stored[0].framework, "megatron");
+  EXPECT_EQ(family->stored[0].function, StoredFunction::kMinusOne);
+  EXPECT_EQ(family->stored[0].dtype, std::nullopt);
+  EXPECT_EQ(family->stored[1].role, Role::kExpertUp);
+  EXPECT_EQ(family->stored[1].function, StoredFunction::kNegativeExponential);
+  EXPECT_EQ(family->stored[1].dtype, DType::kF32);
+  EXPECT_EQ(family->stored[2].function, StoredFunction::kIdentity);
+  EXPECT_EQ(family->stored[2].dtype, DType::kF16);
 }
 
 // Each replacement looks for the first occurrence in what the one before left.
@@ -85,6 +104,15 @@ TEST(ReadFamily, ReplacementsAreMadeInOrder) {
   EXPECT_EQ(Replaced("a.b.a.c", {{"a.", "x."}, {"x.b", "y"}}), "y.a.c");
   EXPECT_EQ(Replaced("a.b", {{"c", "d"}}), "a.b");
   EXPECT_EQ(Replaced("a.b", {{"", "p."}}), "p.a.b");
+}
+
+TEST(ReadFamily, UnknownFunctionsAndDTypesAreRefused) {
+  EXPECT_THAT(ErrorOf(With(kNorm, R"(, "stored": {"vllm": [{"role": "mlp.up", "as": "exp"}]})")),
+              HasSubstr("unknown function 'exp'; known are '-exp', 'minusOne'"));
+  EXPECT_THAT(ErrorOf(With(kNorm, R"(, "stored": {"vllm": [{"role": "mlp.up", "dtype": "F1"}]})")),
+              HasSubstr("unknown dtype 'F1'"));
+  EXPECT_THAT(ErrorOf(With(kNorm, R"(, "repacked": {"vllm": [{"backend": "b", "into": "c"}]})")),
+              HasSubstr("roles"));
 }
 
 TEST(ReadFamily, MalformedNamesAreRefused) {

@@ -85,7 +85,7 @@ TEST(MegatronFamilies, EveryParameterOfADeltaNetLayer) {
   std::erase_if(names, [](const std::string& name) {
     return !name.starts_with("decoder.layers.0.") || name.find("mlp.experts.") != name.npos;
   });
-  // All but out_norm, which is the checkpoint's minus 1.
+  // All but out_norm, which holds x - 1.
   EXPECT_THAT(names, ElementsAre("decoder.layers.0.mlp.router.weight",
                                  "decoder.layers.0.mlp.shared_experts.gate_weight",
                                  "decoder.layers.0.mlp.shared_experts.linear_fc1.weight",

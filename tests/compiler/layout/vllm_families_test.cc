@@ -134,6 +134,12 @@ TEST(VllmFamilies, TheModelInsideALargerOne) {
   EXPECT_THAT(rank.Text(experts + "w2_weight", prefix),
               ElementsAre("BF16 [2, 8, 2]", "[0, 0, 0] down_proj [0:1, 0:8, 2:4]",
                           "[1, 0, 0] down_proj [1:2, 0:8, 2:4]"));
+  const Rank swapped(json, R"({"tensor": 2, "moeBackend": "flashinfer_cutlass"})", 2, 1);
+  EXPECT_THAT(swapped.Text(experts + "w13_weight", prefix),
+              ElementsAre("BF16 [2, 4, 8]", "[0, 0, 0] gate_up_proj [0:1, 6:8, 0:8]",
+                          "[0, 2, 0] gate_up_proj [0:1, 2:4, 0:8]",
+                          "[1, 0, 0] gate_up_proj [1:2, 6:8, 0:8]",
+                          "[1, 2, 0] gate_up_proj [1:2, 2:4, 0:8]"));
   EXPECT_THAT(rank.names("language_model."), Contains("lm_head.weight"));
   EXPECT_THAT(rank.names("language_model.model."), Contains("embed_tokens.weight"));
 }
@@ -250,13 +256,34 @@ TEST(VllmFamilies, RotaryRowsBecomeHalves) {
               ElementsAre("down_proj.weight", "gate_up_proj.weight"));
 }
 
+const std::string kMixtral =
+    R"({"model_type": "mixtral", "torch_dtype": "bfloat16", "hidden_size": 4,
+        "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
+        "intermediate_size": 6, "num_local_experts": 2, "vocab_size": 64})";
+
+// What backends make of the experts after loading: planned, or refused by name.
+TEST(VllmFamilies, BackendsOfTheExperts) {
+  const Rank swapped(kMixtral, R"({"tensor": 2, "moeBackend": "flashinfer_cutlass"})", 2, 1);
+  ASSERT_EQ(swapped.error(), "none");
+  const std::string module = "model.layers.0.block_sparse_moe.";
+  EXPECT_THAT(swapped.Text(module + "experts.routed_experts.w13_weight", module),
+              ElementsAre("BF16 [2, 6, 4]", "[0, 0, 0] experts.0.w3.weight [3:6, 0:4]",
+                          "[0, 3, 0] experts.0.w1.weight [3:6, 0:4]",
+                          "[1, 0, 0] experts.1.w3.weight [3:6, 0:4]",
+                          "[1, 3, 0] experts.1.w1.weight [3:6, 0:4]"));
+  EXPECT_EQ(Rank(kMixtral, R"({"moeBackend": "triton"})", 1, 0).error(), "none");
+  EXPECT_THAT(Rank(kMixtral, R"({"moeBackend": "flashinfer_trtllm"})", 1, 0).error(),
+              HasSubstr("moeBackend: model.layers.0.block_sparse_moe.experts.0.w1.weight: backend "
+                        "flashinfer_trtllm keeps it as blocks shuffled for its kernels; run the "
+                        "engine with moe_backend triton"));
+  EXPECT_THAT(Rank(kMixtral, R"({"moeBackend": "flashinfer_trt"})", 1, 0).error(),
+              HasSubstr("family mixtral knows no backend 'flashinfer_trt'; did you mean "
+                        "'flashinfer_trtllm'?"));
+}
+
 // w1, w3, w2 are gate, up and down.
 TEST(VllmFamilies, ExpertsByOtherNames) {
-  const Rank rank(
-      R"({"model_type": "mixtral", "torch_dtype": "bfloat16", "hidden_size": 4,
-          "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
-          "intermediate_size": 6, "num_local_experts": 2, "vocab_size": 64})",
-      R"({"tensor": 2})", 2, 1);
+  const Rank rank(kMixtral, R"({"tensor": 2})", 2, 1);
   ASSERT_EQ(rank.error(), "none");
   const std::string module = "model.layers.0.block_sparse_moe.";
   EXPECT_THAT(rank.names(module), ElementsAre("experts.routed_experts.w13_weight",
