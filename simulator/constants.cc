@@ -40,6 +40,7 @@ Result<std::int64_t> IntegerOf(const JsonCursor& constants, std::string_view nam
 
 // Durations end at an hour: beyond it a constant is a slip, not a machine.
 constexpr NumberRange kDurationUs{0, 3.6e9, false};
+constexpr NumberRange kMemoryMiB{0, 1 << 20, false};
 
 Result<Constants> FromDocument(const JsonDocument& document) {
   const JsonCursor root(document);
@@ -49,7 +50,8 @@ Result<Constants> FromDocument(const JsonDocument& document) {
   if (!all) return tl::unexpected(all.error());
   const Result<void> known = all->ExpectFields(
       {"networkChannelGBps", "networkChannelsPerPeer", "groupUs", "kernelLaunchUs",
-       "operationsTogether", "batchUs", "copyHbmShare", "eagerLaunchUs", "hostSynchronizationUs"});
+       "operationsTogether", "batchUs", "copyHbmShare", "eagerLaunchUs", "hostSynchronizationUs",
+       "nvlinkConnectionMiB", "networkPoolMiB"});
   if (!known) return tl::unexpected(known.error());
 
   const Result<double> channel = NumberOf(*all, "networkChannelGBps", kPositiveNumber);
@@ -70,7 +72,12 @@ Result<Constants> FromDocument(const JsonDocument& document) {
   if (!eager) return tl::unexpected(eager.error());
   const Result<double> host = NumberOf(*all, "hostSynchronizationUs", kDurationUs);
   if (!host) return tl::unexpected(host.error());
-  return Constants{*channel, *channels, *group, *launch, *together, *batch, *copy, *eager, *host};
+  const Result<double> connection = NumberOf(*all, "nvlinkConnectionMiB", kMemoryMiB);
+  if (!connection) return tl::unexpected(connection.error());
+  const Result<double> pool = NumberOf(*all, "networkPoolMiB", kMemoryMiB);
+  if (!pool) return tl::unexpected(pool.error());
+  return Constants{*channel, *channels, *group, *launch,     *together, *batch,
+                   *copy,    *eager,    *host,  *connection, *pool};
 }
 
 }  // namespace
@@ -98,6 +105,8 @@ std::string ConstantsDigest(const Constants& constants) {
   values.emplace_back("copyHbmShare", constants.copy_hbm_share);
   values.emplace_back("eagerLaunchUs", constants.eager_launch_us);
   values.emplace_back("hostSynchronizationUs", constants.host_synchronization_us);
+  values.emplace_back("nvlinkConnectionMiB", constants.nvlink_connection_mib);
+  values.emplace_back("networkPoolMiB", constants.network_pool_mib);
   return DigestHex(CanonicalJson(JsonValue(std::move(values))));
 }
 

@@ -28,6 +28,9 @@ struct Constants {
   // Of simulation-only plans, which the host drives phase by phase (traffic_replay.h).
   double eager_launch_us = 0;
   double host_synchronization_us = 0;
+  // Memory, which costs no time (connection_memory.h).
+  double nvlink_connection_mib = 0;  // of one channel of one peer
+  double network_pool_mib = 0;       // of a rank with network peers
   bool operator==(const Constants&) const = default;
 };
 

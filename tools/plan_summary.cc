@@ -85,6 +85,12 @@ std::optional<double> Gap(double predicted_seconds, double lower_bound_seconds) 
   return predicted_seconds / lower_bound_seconds - 1;
 }
 
+std::string ConnectionText(const ConnectionNeeds& needs) {
+  return fmt::format("about {} a rank, beside the staging: {} and {}", MemoryText(needs.bytes),
+                     CountedText(needs.nvlink_peers, "NVLink peer", "NVLink peers"),
+                     CountedText(needs.network_peers, "network peer", "network peers"));
+}
+
 Result<PlanSummary> Summarize(const Plan& plan, const VerifierReport& verified,
                               double predicted_seconds) {
   const std::optional<std::int64_t> bytes = DemandBytes(plan.demand);

@@ -9,6 +9,7 @@
 #include "foundation/json_value.h"
 #include "schedules/plan.h"
 #include "schedules/verifier.h"
+#include "simulator/connection_memory.h"
 #include "tools/text_table.h"
 
 namespace reshard {
@@ -32,6 +33,9 @@ struct PlanSummary {
   bool is_limited = true;  // by the job's options: not so a simulation-only plan
   std::string digest;      // of the normalised job
 };
+
+// "about 1,640 MiB a rank, beside the staging: 30 NVLink and 46 network peers".
+std::string ConnectionText(const ConnectionNeeds& needs);
 
 // `plan` has passed Verify(), which gave `verified`. `predicted_seconds` is the simulator's word.
 // Fails only where a sum does not fit 64 bits.

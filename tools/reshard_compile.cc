@@ -13,6 +13,7 @@
 #include "schedules/number_text.h"
 #include "schedules/plan_codec.h"
 #include "simulator/commit_time.h"
+#include "simulator/connection_memory.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"
 #include "tools/command_line.h"
@@ -78,10 +79,12 @@ struct Spent {
 };
 
 void PrintSummary(const Arguments& arguments, const Plan& plan, const PlanSummary& summary,
-                  double commit_seconds, std::int64_t file_bytes, const Spent& spent) {
+                  double commit_seconds, const ConnectionNeeds& connections,
+                  std::int64_t file_bytes, const Spent& spent) {
   if (arguments.json) {
     JsonValue::Object fields;
     AppendFields(summary, fields);
+    fields.emplace_back("connectionBytesMax", connections.bytes);
     fields.emplace_back("commitSeconds", commit_seconds);
     fields.emplace_back("fileBytes", file_bytes);
     fields.emplace_back("digest", summary.digest);
@@ -95,6 +98,7 @@ void PrintSummary(const Arguments& arguments, const Plan& plan, const PlanSummar
   TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
   table.AddRow({"plan", fmt::format("{}, {}", arguments.output, BytesText(file_bytes))});
   AppendRows(summary, plan.job.options, table);
+  table.AddRow({"connections", ConnectionText(connections)});
   table.AddRow({"commit", SecondsText(commit_seconds) + " more, after the refit"});
   AppendRows(plan, table);
   table.AddRow({"digest", summary.digest});
@@ -139,7 +143,7 @@ Result<void> Run(int argc, char** argv) {
   progress.End();
   PrintSummary(
       arguments, plan, *summary, PredictCommitSeconds(plan.job, job->cluster, *constants),
-      *file_bytes,
+      MostConnectionMemory(plan, *constants), *file_bytes,
       {stopwatch.Seconds(), compiled->report.verify_seconds, compiled->report.simulate_seconds});
   return {};
 }

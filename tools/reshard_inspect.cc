@@ -13,6 +13,8 @@
 #include "schedules/number_text.h"
 #include "schedules/plan.h"
 #include "schedules/plan_difference.h"
+#include "simulator/connection_memory.h"
+#include "simulator/constants.h"
 #include "tools/command_line.h"
 #include "tools/description_json.h"
 #include "tools/json_output.h"
@@ -99,9 +101,13 @@ Result<void> ShowPlan(const Arguments& arguments, const LoadedPlan& loaded) {
   const Result<PlanSummary> summary =
       Summarize(plan, loaded.verified, plan.certificate.predicted_seconds);
   if (!summary) return tl::unexpected(summary.error());
+  const Result<Constants> constants = DefaultConstants();
+  if (!constants) return tl::unexpected(constants.error());
+  const ConnectionNeeds connections = MostConnectionMemory(plan, *constants);
   if (arguments.json) {
     JsonValue::Object fields;
     AppendFields(*summary, fields);
+    fields.emplace_back("connectionBytesMax", connections.bytes);
     fields.emplace_back("fileBytes", loaded.file_bytes);
     fields.emplace_back("digest", summary->digest);
     fields.emplace_back("constantsDigest", plan.certificate.constants_digest);
@@ -113,6 +119,7 @@ Result<void> ShowPlan(const Arguments& arguments, const LoadedPlan& loaded) {
   table.AddRow({"plan", fmt::format("{}, {}", arguments.plan, BytesText(loaded.file_bytes))});
   table.AddRow({"planner", plan.job.options.planner});
   AppendRows(*summary, plan.job.options, table);
+  table.AddRow({"connections", ConnectionText(connections)});
   AppendRows(plan, table);
   table.AddRow({"digest", summary->digest});
   Print(table.Text() + "\n" + ClassTable(plan) + "\n" + RankTable(plan));

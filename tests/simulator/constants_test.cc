@@ -33,7 +33,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 TEST(ConstantsTest, DefaultsAreTheFieldNotes) {
   const Result<Constants> constants = DefaultConstants();
   ASSERT_TRUE(constants) << ToString(constants.error());
-  EXPECT_EQ(*constants, (Constants{13.5, 4, 8.4, 1.5, 64, 14, 0.87, 5, 1200}));
+  EXPECT_EQ(*constants, (Constants{13.5, 4, 8.4, 1.5, 64, 14, 0.87, 5, 1200, 12, 128}));
   EXPECT_DOUBLE_EQ(constants->kernel_launch_us + constants->group_us + 14, 23.9);
 }
 

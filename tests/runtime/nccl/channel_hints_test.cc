@@ -5,14 +5,12 @@
 namespace reshard {
 namespace {
 
-// channels * ceil(peers / 8) <= 32, at most 4 and never 1, which NCCL comes to by itself.
-TEST(ChannelHintsTest, AsManyChannelsAsThePeersLeave) {
+// Four, which NCCL does not halve as it does its own choice, whatever the number of peers.
+TEST(ChannelHintsTest, FourChannelsForEveryPeer) {
   EXPECT_EQ(NetworkChannelsPerPeer(0), std::nullopt);
   EXPECT_EQ(NetworkChannelsPerPeer(1), 4);
-  EXPECT_EQ(NetworkChannelsPerPeer(64), 4);
-  EXPECT_EQ(NetworkChannelsPerPeer(65), 2);
-  EXPECT_EQ(NetworkChannelsPerPeer(128), 2);
-  EXPECT_EQ(NetworkChannelsPerPeer(129), std::nullopt);
+  EXPECT_EQ(NetworkChannelsPerPeer(65), 4);
+  EXPECT_EQ(NetworkChannelsPerPeer(1024), 4);
 }
 
 }  // namespace
