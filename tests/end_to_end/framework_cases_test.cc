@@ -341,5 +341,18 @@ TEST(FrameworkCases, RedundantExperts) {
   replay.ExpectRight(MakeJob(model, FsdpSide(model, 4), VllmExperts(model, fields, 8, slots)));
 }
 
+// So many copies that a rank has several of one expert: of four experts and eight copies over two
+// ranks, six slots each, 0 1 2 3 0 1 and 2 3 0 1 2 3.
+TEST(FrameworkCases, SeveralCopiesOfAnExpertOnOneRank) {
+  const NaiveReplay replay;
+  const SmallModel model = Experts(4, 1);
+  const auto slots = [](std::int64_t rank) {
+    return rank == 0 ? Longs{0, 1, 2, 3, 0, 1} : Longs{2, 3, 0, 1, 2, 3};
+  };
+  const FrameworkSide copies = VllmExperts(model, R"(, "redundantExperts": 8)", 2, slots);
+  replay.ExpectRight(MakeJob(model, FsdpSide(model, 2), copies));
+  replay.ExpectRight(MakeJob(model, copies, FsdpSide(model, 2)));
+}
+
 }  // namespace
 }  // namespace reshard
