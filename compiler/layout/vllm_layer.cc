@@ -325,11 +325,7 @@ class LayerBuilder {
       }
       if (kind == Kind::kBias && !down.empty() && rank_.expert.index > 0) {
         // Added once: the others of the ranks that share an expert hold zeros.
-        return InputError("",
-                          model_.tensor(stack.down[kind]).name +
-                              ": ranks that share an expert hold zeros but the first, and zeros "
-                              "are not planned",
-                          "use expertParallel, or ignore the tensor");
+        for (Block& bias : down) bias = Block::Zeros(bias.shape());
       }
       if (const auto added = AddStacked(module + "w2" + suffix, stack.down[kind], down); !added) {
         return added;

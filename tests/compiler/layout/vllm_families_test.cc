@@ -47,6 +47,16 @@ class Rank {
   std::vector<std::int64_t> Elements(const std::string& parameter) const {
     return ElementsOf(model_, layout_, parameter);
   }
+  // The elements that declared zeros fill.
+  std::int64_t ZeroElements() const {
+    std::int64_t elements = 0;
+    for (std::int64_t z = 0; z < layout_.zeros.size(); ++z) {
+      std::int64_t box = 1;
+      for (const std::int64_t extent : layout_.zeros[z].extent) box *= extent;
+      elements += box;
+    }
+    return elements;
+  }
 
  private:
   Model model_;
@@ -219,6 +229,22 @@ TEST(VllmFamilies, InterleavedExpertsStaySo) {
               ElementsAre("BF16 [2]", "[0] sinks [2:4]"));
   EXPECT_THAT(rank.names("model."), Contains("embedding.weight"));
   EXPECT_THAT(rank.names("model.layers.0.mlp.router."), ElementsAre("bias", "weight"));
+}
+
+// Cut over the ranks: rank 1 has f 2 and 3, the columns 4 to 7 of each expert's eight. The bias of
+// down is added once, by rank 0; the others hold zeros in its place.
+TEST(VllmFamilies, InterleavedExpertsAreCutInPairs) {
+  const Rank first(kOss, R"({"tensor": 2})", 2, 0);
+  const Rank second(kOss, R"({"tensor": 2})", 2, 1);
+  ASSERT_EQ(second.error(), "none");
+  const std::string experts = "model.layers.0.mlp.experts.routed_experts.";
+  EXPECT_THAT(second.Elements(experts + "w13_bias"), ElementsAre(4, 5, 6, 7, 12, 13, 14, 15));
+  EXPECT_THAT(second.Elements(experts + "w2_weight"),
+              ElementsAre(6, 9, 7, 10, 8, 11, 18, 21, 19, 22, 20, 23));
+  EXPECT_THAT(first.Elements(experts + "w2_bias"), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(first.ZeroElements(), 0);
+  EXPECT_THAT(second.Elements(experts + "w2_bias"), ElementsAre(-1, -1, -1, -1, -1, -1));
+  EXPECT_EQ(second.ZeroElements(), 6);
 }
 
 TEST(VllmFamilies, ExpertsOfAnOrderThatIsNotKnownAreRefused) {
