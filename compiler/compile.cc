@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,32 @@ Result<std::unique_ptr<Planner>> PlannerOf(const Options& options) {
   }
   return InputError("options.planner", "there is no planner '" + options.planner + "'",
                     "use one of: " + known);
+}
+
+// What is wrong with a plan that failed its proof. Where it is only that no schedule was found
+// within the user's limits, the options that set them: a limit is planned for, but some it cannot
+// meet.
+Error WhyRefused(Plan plan, Error broken) {
+  const Options limits = plan.job.options;
+  plan.job.options.max_ops_per_group = std::numeric_limits<std::int64_t>::max();
+  plan.job.options.max_peers = 0;
+  const Result<VerifierReport> verified = Verify(plan);
+  if (!verified) return broken;
+  const auto too_low = [](const std::string& option, const std::string& needs, std::int64_t found,
+                          std::int64_t limit) {
+    return Error{Fault::kInput, option,
+                 "the plan found has " + std::to_string(found) + " " + needs +
+                     " on some rank, the limit is " + std::to_string(limit),
+                 "raise " + option};
+  };
+  if (verified->ops_per_group_max > limits.max_ops_per_group) {
+    return too_low("options.maxOpsPerGroup", "operations in an NCCL group",
+                   verified->ops_per_group_max, limits.max_ops_per_group);
+  }
+  if (limits.max_peers > 0 && verified->peers_max > limits.max_peers) {
+    return too_low("options.maxPeers", "peers", verified->peers_max, limits.max_peers);
+  }
+  return broken;
 }
 
 }  // namespace
@@ -89,7 +116,7 @@ Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
   const auto verification = TimedCall<VerifierReport>([&] { return Verify(plan); });
   const Timed<double> prediction = simulation.get();
   const Result<VerifierReport>& verified = verification.result;
-  if (!verified) return tl::unexpected(verified.error());
+  if (!verified) return tl::unexpected(WhyRefused(std::move(plan), verified.error()));
   const Result<double>& seconds = prediction.result;
   if (!seconds) return tl::unexpected(seconds.error());
   compiled.report.verified = *verified;

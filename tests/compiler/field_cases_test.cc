@@ -187,7 +187,15 @@ TEST(FieldCase, MaxPeersIsHeldOrRefused) {
   job.options.max_peers = 3;
   const Result<Compiled> refused = CompileOn(cluster, job);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().reason, HasSubstr("it has 4 peers, 3 are allowed"));
+  EXPECT_EQ(ToString(refused.error()),
+            "options.maxPeers: the plan found has 4 peers on some rank, the limit is 3; raise "
+            "options.maxPeers");
+  job.options.max_peers = 0;
+  job.options.max_ops_per_group = 3;
+  const Result<Compiled> crowded = CompileOn(cluster, job);
+  ASSERT_FALSE(crowded);
+  EXPECT_THAT(ToString(crowded.error()),
+              HasSubstr("options.maxOpsPerGroup: the plan found has 4 "));
 }
 
 }  // namespace
