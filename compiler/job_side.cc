@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "compiler/family_forms.h"
 #include "compiler/layout/index_list.h"
 
 namespace reshard {
@@ -51,18 +52,21 @@ Result<std::vector<std::int32_t>> ReadGpus(const JsonCursor& group, const Cluste
   return gpus;
 }
 
-// Sets group.formed where its casts, or those of the source, say so.
+// Sets group.formed where its casts, those of the source, or what its family says of the framework
+// (group.kind) say so.
 Result<void> TakeForms(const Model& model, const std::vector<Cast>* inherited, SideGroup& group) {
   std::vector<Cast> casts = group.casts;
   if (inherited != nullptr) casts.insert(casts.end(), inherited->begin(), inherited->end());
-  if (casts.empty()) return {};
-  Result<FormedModel> formed =
-      inherited == nullptr ? SourceModel(model, casts, {}) : DestinationModel(model, casts, {});
+  const FamilyForms forms = FindFamilyForms(model, group.kind, inherited == nullptr);
+  if (casts.empty() && forms.stored.empty()) return {};
+  Result<FormedModel> formed = inherited == nullptr ? SourceModel(model, casts, forms.stored)
+                                                    : DestinationModel(model, casts, forms.stored);
   if (!formed) {
     formed.error().place = group.place + ": casts: " + formed.error().place;
     return tl::unexpected(formed.error());
   }
   group.formed = *std::move(formed);
+  group.formed->model.functions_applied = forms.functions_applied;
   return {};
 }
 

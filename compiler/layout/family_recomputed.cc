@@ -17,6 +17,7 @@ std::vector<std::string> RecomputedBuffers(const FamilyTensors& model, std::stri
 }
 
 StoredFunction FunctionOf(const FamilyTensors& model, std::string_view framework, Role role) {
+  if (model.model().functions_applied) return StoredFunction::kIdentity;
   for (const StoredTensors& stored : model.family().stored) {
     if (stored.framework == framework && stored.role == role) return stored.function;
   }
@@ -26,6 +27,7 @@ StoredFunction FunctionOf(const FamilyTensors& model, std::string_view framework
 std::map<std::string, std::string, std::less<>> HeldOtherwise(const FamilyTensors& model,
                                                               std::string_view framework) {
   std::map<std::string, std::string, std::less<>> held;
+  if (model.model().functions_applied) return held;
   for (const StoredTensors& stored : model.family().stored) {
     if (stored.framework != framework || stored.function == StoredFunction::kIdentity) continue;
     for (const auto& [index, layer] : model.layers()) {

@@ -15,7 +15,8 @@ namespace reshard {
 // Their names, {layer} for the layers' numbers; those whose origin the model holds.
 std::vector<std::string> RecomputedBuffers(const FamilyTensors& model, std::string_view framework);
 
-// The function in which a framework holds the tensors of a role; the identity where it copies them.
+// The function in which a framework holds the tensors of a role; the identity where it copies them,
+// or the model has them so (Model::functions_applied).
 StoredFunction FunctionOf(const FamilyTensors& model, std::string_view framework, Role role);
 
 // The tensors of which it holds another function, and which: GroupLayout::held_otherwise.

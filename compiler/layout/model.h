@@ -24,6 +24,9 @@ struct Model {
   JsonDocument config;
   // The tensors follow from the config (and need not be written beside it).
   bool tensors_from_config = false;
+  // The tensors stand in it as a framework holds them, functions of the checkpoint's elements
+  // (Family::stored) included; so a layout of it holds them like any others.
+  bool functions_applied = false;
 
   // The index of the tensor of that name.
   std::optional<TensorIndex> Find(std::string_view name) const;
