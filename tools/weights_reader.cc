@@ -112,12 +112,14 @@ Result<void> WeightsReader::Expect(const Tensor& tensor) const {
     return InputError(place, "the plan moves this tensor and the weights lack it",
                       "give the checkpoint that the job's model describes");
   }
-  if (stored->second.dtype != tensor.dtype || stored->second.shape != tensor.shape) {
+  const DType dtype = stored->second.dtype;
+  const bool widens =
+      tensor.dtype == DType::kF32 && (dtype == DType::kBF16 || dtype == DType::kF16);
+  if ((dtype != tensor.dtype && !widens) || stored->second.shape != tensor.shape) {
     return InputError(place,
-                      "is " + std::string(Name(stored->second.dtype)) + " " +
-                          ShapeText(stored->second.shape) + " in the weights and " +
-                          std::string(Name(tensor.dtype)) + " " + ShapeText(tensor.shape) +
-                          " in the plan",
+                      "is " + std::string(Name(dtype)) + " " + ShapeText(stored->second.shape) +
+                          " in the weights and " + std::string(Name(tensor.dtype)) + " " +
+                          ShapeText(tensor.shape) + " in the plan",
                       "give the checkpoint that the job's model describes");
   }
   return {};

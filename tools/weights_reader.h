@@ -23,8 +23,11 @@ class WeightsReader {
 
   std::size_t size() const { return tensors_.size(); }
 
-  // Fails unless the tensor is there with this dtype and shape.
+  // Fails unless the tensor is there with this shape and dtype, or one that F32 holds exactly where
+  // that is wanted (BF16, F16).
   Result<void> Expect(const Tensor& tensor) const;
+  // Of a tensor that Expect has passed.
+  DType StoredDType(std::string_view name) const { return tensors_.find(name)->second.dtype; }
 
   // All elements of a tensor that Expect has passed, row-major.
   Result<std::vector<std::byte>> Read(std::string_view name) const;

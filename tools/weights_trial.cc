@@ -38,16 +38,18 @@ const ConvertedTensor* ConversionOf(const JobRecords& job, std::size_t tensor) {
   return found == job.converted.end() || found->tensor != index ? nullptr : &*found;
 }
 
+// Tensor number `tensor`, or what it is computed from.
+Tensor HeldTensor(const JobRecords& job, std::size_t tensor) {
+  const ConvertedTensor* converted = ConversionOf(job, tensor);
+  if (converted == nullptr) return job.tensors[tensor];
+  return {converted->origin, converted->origin_dtype, converted->origin_shape};
+}
+
 }  // namespace
 
 Result<void> WeightsTrial::CheckTensors(const Plan& plan, const WeightsReader& reader) {
   for (std::size_t t = 0; t < plan.job.tensors.size(); ++t) {
-    const ConvertedTensor* converted = ConversionOf(plan.job, t);
-    const Tensor& tensor = plan.job.tensors[t];
-    Result<void> there =
-        reader.Expect(converted == nullptr ? tensor
-                                           : Tensor{converted->origin, converted->origin_dtype,
-                                                    converted->origin_shape});
+    Result<void> there = reader.Expect(HeldTensor(plan.job, t));
     if (!there) return there;
   }
   return {};
@@ -69,13 +71,29 @@ Result<WeightsTrial> WeightsTrial::Make(const Plan& plan, WeightsReader reader,
   return trial;
 }
 
+Result<std::vector<std::byte>> WeightsTrial::ReadHeld(std::size_t tensor) const {
+  const ConvertedTensor* converted = ConversionOf(plan_->job, tensor);
+  const Tensor held = HeldTensor(plan_->job, tensor);
+  Result<std::vector<std::byte>> bytes = reader_.Read(held.name);
+  if (!bytes) return bytes;
+  ConvertedTensor step;
+  step.origin_dtype = reader_.StoredDType(held.name);
+  step.origin_shape = held.shape;
+  if (step.origin_dtype != held.dtype) *bytes = ConvertTensor(step, held.dtype, *bytes);
+  if (converted != nullptr && converted->kind == ConversionKind::kPlusOne) {
+    step.kind = ConversionKind::kMinusOne;
+    step.origin_dtype = held.dtype;
+    *bytes = ConvertTensor(step, held.dtype, *bytes);
+  }
+  return bytes;
+}
+
 void WeightsTrial::Fill(std::uint64_t /*refit*/) {
   filled_ = {};
   for (WeightShards& shards : shards_) shards.Clear();
   for (std::size_t t = 0; t < plan_->job.tensors.size(); ++t) {
     const ConvertedTensor* converted = ConversionOf(plan_->job, t);
-    const Result<std::vector<std::byte>> bytes =
-        reader_.Read(converted == nullptr ? plan_->job.tensors[t].name : converted->origin);
+    const Result<std::vector<std::byte>> bytes = ReadHeld(t);
     if (!bytes) {
       filled_ = tl::unexpected(bytes.error());
       return;
@@ -99,8 +117,7 @@ Result<void> WeightsTrial::Check(std::uint64_t /*refit*/) const {
   for (std::size_t t = 0; t < plan_->job.tensors.size(); ++t) {
     const Tensor& tensor = plan_->job.tensors[t];
     const ConvertedTensor* converted = ConversionOf(plan_->job, t);
-    Result<std::vector<std::byte>> bytes =
-        reader_.Read(converted == nullptr ? tensor.name : converted->origin);
+    Result<std::vector<std::byte>> bytes = ReadHeld(t);
     if (!bytes) return tl::unexpected(bytes.error());
     if (converted != nullptr) *bytes = ConvertTensor(*converted, tensor.dtype, *bytes);
     for (const WeightShards& shards : shards_) {

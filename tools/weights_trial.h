@@ -30,7 +30,7 @@ Result<void> CheckShardFolder(const std::string& folder);
 // A TrialReplay on a checkpoint's tensors in place of made-up values; the same in every refit.
 class WeightsTrial {
  public:
-  // Fails unless every tensor of the plan is in `reader`, with the plan's dtype and shape.
+  // Fails unless every tensor of the plan is in `reader`, as WeightsReader::Expect wants it.
   static Result<void> CheckTensors(const Plan& plan, const WeightsReader& reader);
 
   // `plan` has passed Verify() and outlives the trial; `reader` has passed CheckTensors.
@@ -52,6 +52,10 @@ class WeightsTrial {
  private:
   WeightsTrial(const Plan& plan, WeightsReader reader, TrialReplay replay)
       : plan_(&plan), reader_(std::move(reader)), replay_(std::move(replay)) {}
+
+  // All elements of tensor number `tensor`, or of what it is computed from, as the source holds
+  // them: in its dtype, and less one where it holds x - 1.
+  Result<std::vector<std::byte>> ReadHeld(std::size_t tensor) const;
 
   const Plan* plan_;
   WeightsReader reader_;

@@ -64,6 +64,9 @@ TEST_F(WeightsReaderTest, SaysWhatIsNotAsExpected) {
               HasSubstr("b: the plan moves this tensor and the weights lack it"));
   EXPECT_THAT(ToString(reader->Expect({"a", DType::kF16, {2}}).error()),
               HasSubstr("a: is BF16 [2] in the weights and F16 [2] in the plan"));
+  EXPECT_TRUE(reader->Expect({"a", DType::kF32, {2}}));  // holds BF16 exactly
+  EXPECT_EQ(reader->StoredDType("a"), DType::kBF16);
+  EXPECT_FALSE(reader->Expect({"a", DType::kF64, {2}}));
   EXPECT_THAT(ToString(reader->Expect({"a", DType::kBF16, {1, 2}}).error()),
               HasSubstr("a: is BF16 [2] in the weights and BF16 [1, 2] in the plan"));
 }

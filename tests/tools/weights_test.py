@@ -179,6 +179,96 @@ def deepseek_of(engine, config):
     return tensors
 
 
+def joined(pieces, sizes):
+    """What each rank holds as its share of every segment, one after the other, put together by segment."""
+    shares = [numpy.split(piece, numpy.cumsum([size // len(pieces) for size in sizes])[:-1]) for piece in pieces]
+    return numpy.concatenate([share[i] for i in range(len(sizes)) for share in shares])
+
+
+def nemotron_of(engine, config):
+    """Mamba2, an MLP without gate, attention, latent experts without gate; A in place of A_log."""
+    inner = config["mamba_num_heads"] * config["mamba_head_dim"]
+    states = config["n_groups"] * config["ssm_state_size"]
+    degree = len(engine.ranks)
+    tensors = {"backbone.embeddings.weight": engine.vocabulary("model.embed_tokens.weight", config["vocab_size"]),
+               "lm_head.weight": engine.vocabulary("lm_head.weight", config["vocab_size"]),
+               "backbone.norm_f.weight": engine.whole("model.norm_f.weight")}
+    for i, kind in enumerate(config["hybrid_override_pattern"]):
+        layer, held = f"backbone.layers.{i}.", f"model.layers.{i}."
+        mixer, parameter = layer + "mixer.", held + "mixer."
+        tensors[layer + "norm.weight"] = engine.whole(held + "norm.weight")
+        if kind == "M":
+            tensors[mixer + "in_proj.weight"] = joined(
+                engine.pieces(parameter + "in_proj.weight"),
+                [inner, inner, states, states, config["mamba_num_heads"]])
+            for name in ("conv1d.weight", "conv1d.bias"):
+                tensors[mixer + name] = joined(engine.pieces(parameter + name), [inner, states, states])
+            for name in ("A", "D", "dt_bias", "norm.weight"):
+                tensors[mixer + name] = engine.column(parameter + name)
+            tensors[mixer + "out_proj.weight"] = engine.row(parameter + "out_proj.weight")
+        elif kind == "-":
+            tensors[mixer + "up_proj.weight"] = engine.column(parameter + "up_proj.weight")
+            tensors[mixer + "down_proj.weight"] = engine.row(parameter + "down_proj.weight")
+        elif kind == "*":
+            head = config["head_dim"]
+            queries = config["num_attention_heads"] // degree * head
+            fused = engine.pieces(parameter + "qkv_proj.weight")
+            copies = degree // config["num_key_value_heads"]
+            tensors[mixer + "q_proj.weight"] = numpy.concatenate([piece[:queries] for piece in fused])
+            for part, begin in (("k", queries), ("v", queries + head)):
+                parts = [piece[begin:begin + head] for piece in fused]
+                tensors[f"{mixer}{part}_proj.weight"] = numpy.concatenate(
+                    [same(parts[first:first + copies]) for first in range(0, degree, copies)])
+            tensors[mixer + "o_proj.weight"] = engine.row(parameter + "o_proj.weight")
+        else:
+            for name in ("gate.weight", "gate.e_score_correction_bias", "fc1_latent_proj.weight",
+                         "fc2_latent_proj.weight"):
+                tensors[mixer + name] = engine.whole(parameter + name)
+            tensors[mixer + "shared_experts.up_proj.weight"] = engine.column(parameter + "shared_experts.up_proj.weight")
+            tensors[mixer + "shared_experts.down_proj.weight"] = engine.row(
+                parameter + "shared_experts.down_proj.weight")
+            w13 = engine.pieces(parameter + "experts.routed_experts.w13_weight")
+            w2 = engine.pieces(parameter + "experts.routed_experts.w2_weight")
+            for e in range(config["n_routed_experts"]):
+                tensors[f"{mixer}experts.{e}.up_proj.weight"] = numpy.concatenate([piece[e] for piece in w13])
+                tensors[f"{mixer}experts.{e}.down_proj.weight"] = numpy.concatenate([piece[e] for piece in w2], axis=1)
+    return tensors
+
+
+def gpt_oss_of(engine, config):
+    """Biases everywhere, sinks, experts transposed from input-major, gate and up rows alternating, and the bias of
+    down on the first rank alone."""
+    degree, head = len(engine.ranks), config["head_dim"]
+    sizes = [count * head for count in (config["num_attention_heads"], config["num_key_value_heads"],
+                                        config["num_key_value_heads"])]
+    ends = numpy.cumsum(sizes)
+    tensors = {"model.embed_tokens.weight": engine.vocabulary("model.embedding.weight", config["vocab_size"]),
+               "lm_head.weight": engine.vocabulary("lm_head.weight", config["vocab_size"]),
+               "model.norm.weight": engine.whole("model.norm.weight")}
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        for name in ("input_layernorm.weight", "post_attention_layernorm.weight", "mlp.router.weight",
+                     "mlp.router.bias"):
+            tensors[layer + name] = engine.whole(layer + name)
+        for kind in ("weight", "bias"):
+            parts = numpy.split(joined(engine.pieces(f"{layer}attn.qkv_proj.{kind}"), sizes), ends[:-1])
+            for name, part in zip("qkv", parts):
+                tensors[f"{layer}self_attn.{name}_proj.{kind}"] = part
+        tensors[layer + "self_attn.o_proj.weight"] = engine.row(layer + "attn.o_proj.weight")
+        tensors[layer + "self_attn.o_proj.bias"] = engine.whole(layer + "attn.o_proj.bias")
+        tensors[layer + "self_attn.sinks"] = engine.column(layer + "attn.sinks")
+        experts, stacks = layer + "mlp.experts.", layer + "mlp.experts.routed_experts."
+        tensors[experts + "gate_up_proj"] = numpy.concatenate(
+            engine.pieces(stacks + "w13_weight"), axis=1).transpose(0, 2, 1)
+        tensors[experts + "gate_up_proj_bias"] = numpy.concatenate(engine.pieces(stacks + "w13_bias"), axis=1)
+        tensors[experts + "down_proj"] = numpy.concatenate(
+            engine.pieces(stacks + "w2_weight"), axis=2).transpose(0, 2, 1)
+        bias = engine.pieces(stacks + "w2_bias")
+        assert not any(piece.any() for piece in bias[1:degree])
+        tensors[experts + "down_proj_bias"] = bias[0]
+    return tensors
+
+
 QWEN3_MOE = {
     "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "dtype": "bfloat16",
     "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 16, "num_key_value_heads": 4,
@@ -193,6 +283,74 @@ DEEPSEEK = {
     "q_lora_rank": 256, "kv_lora_rank": 128, "qk_nope_head_dim": 64, "qk_rope_head_dim": 64, "v_head_dim": 64,
     "tie_word_embeddings": False,
     "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
+
+
+NEMOTRON = {
+    "model_type": "nemotron_h", "torch_dtype": "bfloat16", "hidden_size": 32, "num_hidden_layers": 4,
+    "hybrid_override_pattern": "M-*E", "mamba_num_heads": 8, "mamba_head_dim": 4, "n_groups": 4, "ssm_state_size": 6,
+    "conv_kernel": 4, "use_conv_bias": True, "intermediate_size": 48, "vocab_size": 200, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "head_dim": 4, "n_routed_experts": 8, "n_shared_experts": 1, "moe_intermediate_size": 16,
+    "moe_shared_expert_intermediate_size": 24, "moe_latent_size": 12, "tie_word_embeddings": False}
+
+
+def nemotron_list(c):
+    h, heads, latent = c["hidden_size"], c["mamba_num_heads"], c["moe_latent_size"]
+    inner, states = heads * c["mamba_head_dim"], c["n_groups"] * c["ssm_state_size"]
+    shapes = {"backbone.embeddings.weight": [c["vocab_size"], h], "lm_head.weight": [c["vocab_size"], h],
+              "backbone.norm_f.weight": [h]}
+    for i, kind in enumerate(c["hybrid_override_pattern"]):
+        mixer = f"backbone.layers.{i}.mixer."
+        shapes[f"backbone.layers.{i}.norm.weight"] = [h]
+        if kind == "M":
+            channels = inner + 2 * states
+            shapes |= {mixer + "in_proj.weight": [2 * inner + 2 * states + heads, h], mixer + "A_log": [heads],
+                       mixer + "conv1d.weight": [channels, 1, c["conv_kernel"]], mixer + "conv1d.bias": [channels],
+                       mixer + "D": [heads], mixer + "dt_bias": [heads], mixer + "norm.weight": [inner],
+                       mixer + "out_proj.weight": [h, inner]}
+        elif kind == "-":
+            shapes |= {mixer + "up_proj.weight": [c["intermediate_size"], h],
+                       mixer + "down_proj.weight": [h, c["intermediate_size"]]}
+        elif kind == "*":
+            q, kv = c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
+            shapes |= {mixer + "q_proj.weight": [q, h], mixer + "k_proj.weight": [kv, h],
+                       mixer + "v_proj.weight": [kv, h], mixer + "o_proj.weight": [h, q]}
+        else:
+            f, shared = c["moe_intermediate_size"], c["moe_shared_expert_intermediate_size"]
+            shapes |= {mixer + "gate.weight": [c["n_routed_experts"], h],
+                       mixer + "gate.e_score_correction_bias": [c["n_routed_experts"]],
+                       mixer + "fc1_latent_proj.weight": [latent, h], mixer + "fc2_latent_proj.weight": [h, latent],
+                       mixer + "shared_experts.up_proj.weight": [shared, h],
+                       mixer + "shared_experts.down_proj.weight": [h, shared]}
+            for e in range(c["n_routed_experts"]):
+                shapes |= {f"{mixer}experts.{e}.up_proj.weight": [f, latent],
+                           f"{mixer}experts.{e}.down_proj.weight": [latent, f]}
+    return {name: ("F32" if name.endswith("e_score_correction_bias") else "BF16", shape)
+            for name, shape in shapes.items()}
+
+
+GPT_OSS = {
+    "model_type": "gpt_oss", "torch_dtype": "bfloat16", "hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 256,
+    "intermediate_size": 16, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 4,
+    "num_local_experts": 8, "tie_word_embeddings": False, "attention_bias": True}
+
+
+def gpt_oss_list(c):
+    h, f, e = c["hidden_size"], c["intermediate_size"], c["num_local_experts"]
+    q, kv = c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
+    shapes = {"model.embed_tokens.weight": [c["vocab_size"], h], "lm_head.weight": [c["vocab_size"], h],
+              "model.norm.weight": [h]}
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        attention, experts = layer + "self_attn.", layer + "mlp.experts."
+        shapes |= {layer + "input_layernorm.weight": [h], layer + "post_attention_layernorm.weight": [h],
+                   attention + "q_proj.weight": [q, h], attention + "k_proj.weight": [kv, h],
+                   attention + "v_proj.weight": [kv, h], attention + "o_proj.weight": [h, q],
+                   attention + "q_proj.bias": [q], attention + "k_proj.bias": [kv], attention + "v_proj.bias": [kv],
+                   attention + "o_proj.bias": [h], attention + "sinks": [c["num_attention_heads"]],
+                   layer + "mlp.router.weight": [e, h], layer + "mlp.router.bias": [e],
+                   experts + "gate_up_proj": [e, h, 2 * f], experts + "gate_up_proj_bias": [e, 2 * f],
+                   experts + "down_proj": [e, f, h], experts + "down_proj_bias": [e, h]}
+    return {name: ("BF16", shape) for name, shape in shapes.items()}
 
 
 def qwen3_moe_list(c):
@@ -271,6 +429,9 @@ class Weights(unittest.TestCase):
         for name, (dtype, shape) in shapes.items():
             count = int(numpy.prod(shape)) * BITS[dtype]().itemsize
             weights[name] = (dtype, numpy.frombuffer(random.bytes(count), BITS[dtype]).reshape(shape))
+            if dtype == "BF16" and len(shape) == 1:  # numbers, where functions of them are held
+                numbers = random.uniform(-3, 3, shape).astype(numpy.float32)
+                weights[name] = (dtype, (numbers.view(numpy.uint32) >> 16).astype(numpy.uint16))
         (self.folder / "config.json").write_text(json.dumps(config))
         names = list(weights)
         files = [f"model-{i}.safetensors" for i in range(shards)] if shards > 1 else ["model.safetensors"]
@@ -316,6 +477,23 @@ class Weights(unittest.TestCase):
         self.run_program("reshard-replay", "plan.reshard", "--weights", "model.safetensors.index.json", "--output",
                          "shards", "--refits", "2", "--check")
         self.check(weights, deepseek_of, DEEPSEEK, 2)
+
+    def test_nemotron(self):
+        weights, file = self.write_job(NEMOTRON, nemotron_list(NEMOTRON), 4,
+                                       {"tensor": 2, "expert": 4, "expertTensor": 1}, {"tensor": 4})
+        self.run_program("reshard-replay", "plan.reshard", "--weights", file, "--output", "shards", "--check")
+        # vLLM holds A = -exp(A_log) in F32.
+        name = "backbone.layers.0.mixer.A_log"
+        numbers = (weights.pop(name).astype(numpy.uint32) << 16).view(numpy.float32)
+        exact = -numpy.exp(numbers.astype(numpy.float64))
+        weights["backbone.layers.0.mixer.A"] = exact.astype(numpy.float32).view(numpy.uint32)
+        self.check(weights, nemotron_of, NEMOTRON, 4)
+
+    def test_gpt_oss(self):
+        weights, file = self.write_job(GPT_OSS, gpt_oss_list(GPT_OSS), 5,
+                                       {"tensor": 2, "expert": 4, "expertTensor": 1}, {"tensor": 4})
+        self.run_program("reshard-replay", "plan.reshard", "--weights", file, "--output", "shards", "--check")
+        self.check(weights, gpt_oss_of, GPT_OSS, 4)
 
     def test_what_does_not_fit_the_plan_is_named(self):
         shapes = qwen3_moe_list(QWEN3_MOE)
