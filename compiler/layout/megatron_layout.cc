@@ -1,6 +1,5 @@
 #include "compiler/layout/megatron_layout.h"
 
-#include <map>
 #include <utility>
 
 #include "compiler/layout/family_recomputed.h"
@@ -8,6 +7,7 @@
 #include "compiler/layout/megatron_degrees.h"
 #include "compiler/layout/megatron_layer.h"
 #include "compiler/layout/megatron_stages.h"
+#include "compiler/layout/shared_rank_layouts.h"
 #include "compiler/layout/vocabulary_rows.h"
 
 namespace reshard {
@@ -101,20 +101,14 @@ Result<GroupLayout> BuildMegatronLayout(const Model& model, const JsonCursor& fi
                           degrees->mtp ? tensors->mtp_layer_count() : 0);
   if (!stages) return tl::unexpected(stages.error());
 
-  GroupLayout group;
-  group.layout_of_rank.reserve(ranks->size());
-  std::map<MegatronCoordinates, std::int32_t> built;
-  for (const MegatronCoordinates& at : *ranks) {
-    const auto [entry, fresh] = built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
-    if (fresh) {
-      Result<RankLayout> layout = At(fields.Place(), BuildRank(*tensors, *degrees, *stages, at));
-      if (!layout) return tl::unexpected(layout.error());
-      group.layouts.push_back(*std::move(layout));
-    }
-    group.layout_of_rank.push_back(entry->second);
-  }
-  group.recompute = RecomputedBuffers(*tensors, "megatron");
-  group.held_otherwise = HeldOtherwise(*tensors, "megatron");
+  Result<GroupLayout> group = ShareRankLayouts(
+      rank_count, [&](std::int64_t rank) { return (*ranks)[static_cast<std::size_t>(rank)]; },
+      [&](const MegatronCoordinates& at) {
+        return At(fields.Place(), BuildRank(*tensors, *degrees, *stages, at));
+      });
+  if (!group) return group;
+  group->recompute = RecomputedBuffers(*tensors, "megatron");
+  group->held_otherwise = HeldOtherwise(*tensors, "megatron");
   return group;
 }
 

@@ -1,7 +1,6 @@
 #include "compiler/layout/sglang_layout.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "compiler/layout/family_recomputed.h"
 #include "compiler/layout/family_tensors.h"
 #include "compiler/layout/sglang_degrees.h"
+#include "compiler/layout/shared_rank_layouts.h"
 #include "compiler/layout/vllm_layer.h"
 #include "compiler/layout/vocabulary_rows.h"
 #include "foundation/checked_arithmetic.h"
@@ -178,21 +178,12 @@ Result<GroupLayout> BuildSglangLayout(const Model& model, const JsonCursor& fiel
     return tl::unexpected(checked.error());
   }
 
-  GroupLayout group;
-  group.layout_of_rank.reserve(static_cast<std::size_t>(rank_count));
-  std::map<SglangCoordinates, std::int32_t> built;
-  for (std::int64_t rank = 0; rank < rank_count; ++rank) {
-    const SglangCoordinates at = PlaceSglangRank(*degrees, rank);
-    const auto [entry, fresh] = built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
-    if (fresh) {
-      Result<RankLayout> layout = At(fields.Place(), BuildRank(build, at));
-      if (!layout) return tl::unexpected(layout.error());
-      group.layouts.push_back(*std::move(layout));
-    }
-    group.layout_of_rank.push_back(entry->second);
-  }
-  group.recompute = RecomputedBuffers(*tensors, "sglang");
-  group.held_otherwise = HeldOtherwise(*tensors, "sglang");
+  Result<GroupLayout> group = ShareRankLayouts(
+      rank_count, [&](std::int64_t rank) { return PlaceSglangRank(*degrees, rank); },
+      [&](const SglangCoordinates& at) { return At(fields.Place(), BuildRank(build, at)); });
+  if (!group) return group;
+  group->recompute = RecomputedBuffers(*tensors, "sglang");
+  group->held_otherwise = HeldOtherwise(*tensors, "sglang");
   return group;
 }
 

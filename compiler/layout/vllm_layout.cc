@@ -1,6 +1,5 @@
 #include "compiler/layout/vllm_layout.h"
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "compiler/layout/family_recomputed.h"
 #include "compiler/layout/family_tensors.h"
+#include "compiler/layout/shared_rank_layouts.h"
 #include "compiler/layout/vllm_degrees.h"
 #include "compiler/layout/vllm_layer.h"
 #include "compiler/layout/vocabulary_rows.h"
@@ -149,21 +149,13 @@ Result<GroupLayout> BuildVllmLayout(const Model& model, const JsonCursor& fields
   }
 
   const Build build{*tensors, *degrees, *first_layers, expert_groups, fields};
-  GroupLayout group;
-  group.layout_of_rank.reserve(static_cast<std::size_t>(rank_count));
-  std::map<VllmCoordinates, std::int32_t> built;
-  for (std::int64_t rank = 0; rank < rank_count; ++rank) {
-    const VllmCoordinates at = PlaceVllmRank(*degrees, rank, tensors->has_experts());
-    const auto [entry, fresh] = built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
-    if (fresh) {
-      Result<RankLayout> layout = At(fields.Place(), BuildRank(build, at));
-      if (!layout) return tl::unexpected(layout.error());
-      group.layouts.push_back(*std::move(layout));
-    }
-    group.layout_of_rank.push_back(entry->second);
-  }
-  group.recompute = RecomputedBuffers(*tensors, "vllm");
-  group.held_otherwise = HeldOtherwise(*tensors, "vllm");
+  Result<GroupLayout> group = ShareRankLayouts(
+      rank_count,
+      [&](std::int64_t rank) { return PlaceVllmRank(*degrees, rank, tensors->has_experts()); },
+      [&](const VllmCoordinates& at) { return At(fields.Place(), BuildRank(build, at)); });
+  if (!group) return group;
+  group->recompute = RecomputedBuffers(*tensors, "vllm");
+  group->held_otherwise = HeldOtherwise(*tensors, "vllm");
   return group;
 }
 
