@@ -74,8 +74,8 @@ wrapper=()
 check release
 # Built only where the CUDA toolkit and NCCL are.
 if grep -q 'doubles_test:' build/release/build.ninja; then
-  address_targets+=(doubles_test nccl_test)
-  thread_targets+=(doubles_test nccl_test)
+  address_targets+=(doubles_test nccl_test nccl_replay_test)
+  thread_targets+=(doubles_test nccl_test nccl_replay_test)
 fi
 export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
