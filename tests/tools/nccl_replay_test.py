@@ -22,7 +22,7 @@ import time
 import unittest
 
 RANKS = 4
-DEADLINE_SECONDS = 2
+DEADLINE_SECONDS = 5
 # The promise is deadline + 1 s; a machine with other things to do may take longer to say so.
 PATIENCE_SECONDS = 60
 ARGUMENTS = None
