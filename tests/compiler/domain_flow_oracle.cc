@@ -2,14 +2,13 @@
 
 #include <coin/ClpSimplex.hpp>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "tests/compiler/domain_classes.h"
+
 namespace reshard {
 namespace {
-
-using DomainSet = std::set<DomainIndex>;
 
 class FlowProgram {
  public:
@@ -51,23 +50,8 @@ class FlowProgram {
 
 double FlowOptimumSeconds(const JobRecords& job, const Demand& demand,
                           const RankResources& resources) {
-  // Classes of equal domains act as one.
-  std::map<std::pair<DomainSet, DomainSet>, double> classes;
-  double total = 0;
-  for (const DemandClass& c : demand.classes) {
-    DomainSet holders;
-    DomainSet entered;
-    for (const RankIndex h : demand.Holders(c)) {
-      holders.insert(job.ranks[static_cast<std::size_t>(h)].domain);
-    }
-    for (const RankIndex n : demand.Needers(c)) {
-      const DomainIndex d = job.ranks[static_cast<std::size_t>(n)].domain;
-      if (!holders.contains(d)) entered.insert(d);
-    }
-    if (entered.empty()) continue;
-    classes[{holders, entered}] += static_cast<double>(c.bytes);
-    total += static_cast<double>(c.bytes);
-  }
+  const DomainClasses classes = MakeDomainClasses(job, demand);
+  const double total = classes.total_bytes;
   if (total <= 0) return 0;
   FlowProgram program;
   const int time = program.AddVariable(1);
@@ -75,7 +59,7 @@ double FlowOptimumSeconds(const JobRecords& job, const Demand& demand,
   std::vector<std::map<int, double>> egress(domains);
   std::vector<std::map<int, double>> ingress(domains);
   std::vector<double> received(domains, 0.0);
-  for (const auto& [sets, bytes] : classes) {
+  for (const auto& [sets, bytes] : classes.bytes) {
     const auto& [holders, entered] = sets;
     const double share = bytes / total;
     const auto copies = static_cast<double>(entered.size());

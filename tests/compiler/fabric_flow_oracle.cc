@@ -4,14 +4,14 @@
 #include <coin/ClpSimplex.hpp>
 #include <cstddef>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
+
+#include "tests/compiler/domain_classes.h"
 
 namespace reshard {
 namespace {
 
-using DomainSet = std::set<DomainIndex>;
 using Terms = std::map<int, double>;
 
 // The NICs that the job can use, and all there are, as rates by place.
@@ -144,26 +144,12 @@ class FabricProgram {
 
 double FabricFlowOptimumSeconds(const JobRecords& job, const Demand& demand,
                                 const Cluster& cluster) {
-  std::map<std::pair<DomainSet, DomainSet>, double> classes;
-  double total = 0;
-  for (const DemandClass& c : demand.classes) {
-    DomainSet holders;
-    DomainSet entered;
-    for (const RankIndex h : demand.Holders(c)) {
-      holders.insert(job.ranks[static_cast<std::size_t>(h)].domain);
-    }
-    for (const RankIndex n : demand.Needers(c)) {
-      const DomainIndex d = job.ranks[static_cast<std::size_t>(n)].domain;
-      if (!holders.contains(d)) entered.insert(d);
-    }
-    if (entered.empty()) continue;
-    classes[{holders, entered}] += static_cast<double>(c.bytes);
-    total += static_cast<double>(c.bytes);
-  }
+  const DomainClasses classes = MakeDomainClasses(job, demand);
+  const double total = classes.total_bytes;
   if (total <= 0) return 0;
   // In shares of the whole and GB/s, so that the solver sees numbers near one.
   FabricProgram program(job, cluster);
-  for (const auto& [sets, bytes] : classes) {
+  for (const auto& [sets, bytes] : classes.bytes) {
     program.AddClass(sets.first, sets.second, bytes / total);
   }
   const double optimum = program.Solve();

@@ -16,7 +16,7 @@ import unittest
 
 import numpy
 
-from weights_test import BITS, DEEPSEEK, Engine, deepseek_list, deepseek_of, read_safetensors, write_safetensors
+from checkpoints import BITS, DEEPSEEK, Engine, deepseek_list, deepseek_of, read_safetensors, write_safetensors
 
 # Code c of F8_E4M3 for c = 0 .. 0x7E: 4 bits of exponent, bias 7, 3 of fraction.
 E4M3 = numpy.array([(c & 7) * 2.0**-9 if c < 8 else (8 + (c & 7)) * 2.0 ** ((c >> 3) - 10) for c in range(0x7F)])

@@ -42,6 +42,25 @@ Result<GroupLayout> Build(LayoutBuilder build, const Model& model, const std::st
   return build(model, JsonCursor(*document), rank_count);
 }
 
+GroupLayout Built(LayoutBuilder build, const Model& model, const std::string& fields,
+                  std::int64_t rank_count) {
+  Result<GroupLayout> group = Build(build, model, fields, rank_count);
+  EXPECT_TRUE(group) << ToString(group.error());
+  return group ? *std::move(group) : GroupLayout();
+}
+
+std::string RefusalOf(LayoutBuilder build, const Model& model, const std::string& fields,
+                      std::int64_t rank_count) {
+  const Result<GroupLayout> group = Build(build, model, fields, rank_count);
+  return group ? "none" : ToString(group.error());
+}
+
+Model Of(const std::string& json) {
+  Result<Model> model = ModelOf(json);
+  EXPECT_TRUE(model) << ToString(model.error());
+  return model ? *std::move(model) : Model();
+}
+
 const RankLayout& OfRank(const GroupLayout& group, std::int64_t rank) {
   const std::int32_t layout = group.layout_of_rank.at(static_cast<std::size_t>(rank));
   return group.layouts.at(static_cast<std::size_t>(layout));

@@ -17,12 +17,21 @@ namespace reshard {
 Model ReferenceModel(const std::string& name, std::int64_t layers = 0);
 // The model of a JSON text, as `model` stands in a job.
 Result<Model> ModelOf(const std::string& json);
+// The same; the test fails if it is none.
+Model Of(const std::string& json);
 // The tensors of `model`, without family and config.
 Model BareList(const Model& model);
 
 // The layout that `build` makes of the JSON text of its fields.
 Result<GroupLayout> Build(LayoutBuilder build, const Model& model, const std::string& fields,
                           std::int64_t rank_count);
+
+// The same for tests that expect it to be one, which fail otherwise, and for those that expect a
+// refusal: its text, "none" if there is none.
+GroupLayout Built(LayoutBuilder build, const Model& model, const std::string& fields,
+                  std::int64_t rank_count);
+std::string RefusalOf(LayoutBuilder build, const Model& model, const std::string& fields,
+                      std::int64_t rank_count);
 
 // What rank `rank` holds.
 const RankLayout& OfRank(const GroupLayout& group, std::int64_t rank);

@@ -21,20 +21,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 GroupLayout Fsdp(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  Result<GroupLayout> group = Build(BuildFsdpLayout, model, fields, rank_count);
-  EXPECT_TRUE(group) << ToString(group.error());
-  return group ? *std::move(group) : GroupLayout();
+  return Built(BuildFsdpLayout, model, fields, rank_count);
 }
 
 std::string ErrorOf(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  const Result<GroupLayout> group = Build(BuildFsdpLayout, model, fields, rank_count);
-  return group ? "none" : ToString(group.error());
-}
-
-Model Of(const std::string& json) {
-  Result<Model> model = ModelOf(json);
-  EXPECT_TRUE(model) << ToString(model.error());
-  return *std::move(model);
+  return RefusalOf(BuildFsdpLayout, model, fields, rank_count);
 }
 
 // Uneven everywhere: 11 rows of vocabulary, 3 experts' worth of rows that no

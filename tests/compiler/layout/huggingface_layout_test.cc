@@ -22,9 +22,7 @@ const std::string kSmallMoe =
         "mlp_only_layers": [0]})";
 
 GroupLayout Whole(const Model& model, const std::string& fields) {
-  Result<GroupLayout> group = Build(BuildHuggingfaceLayout, model, fields, 1);
-  EXPECT_TRUE(group) << ToString(group.error());
-  return group ? *std::move(group) : GroupLayout();
+  return Built(BuildHuggingfaceLayout, model, fields, 1);
 }
 
 // Experts of layer 1: gate rows, then up rows, expert by expert.

@@ -18,14 +18,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 GroupLayout Megatron(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  Result<GroupLayout> group = Build(BuildMegatronLayout, model, fields, rank_count);
-  EXPECT_TRUE(group) << ToString(group.error());
-  return group ? *std::move(group) : GroupLayout();
+  return Built(BuildMegatronLayout, model, fields, rank_count);
 }
 
 std::string ErrorOf(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  const Result<GroupLayout> group = Build(BuildMegatronLayout, model, fields, rank_count);
-  return group ? "none" : ToString(group.error());
+  return RefusalOf(BuildMegatronLayout, model, fields, rank_count);
 }
 
 // The experts of the layer whose first linear the rank holds, ascending.

@@ -18,9 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 GroupLayout Titan(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  Result<GroupLayout> group = Build(BuildTorchtitanLayout, model, fields, rank_count);
-  EXPECT_TRUE(group) << ToString(group.error());
-  return group ? *std::move(group) : GroupLayout();
+  return Built(BuildTorchtitanLayout, model, fields, rank_count);
 }
 
 // The worked example: rank 45 of 64 is stage 1, shard 3, tensor 1; expert shard

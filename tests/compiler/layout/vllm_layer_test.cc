@@ -36,12 +36,6 @@ Held LayerOf(Model model, std::int64_t layer, const VllmDegrees& degrees, const 
   return held;
 }
 
-Model Of(const std::string& json) {
-  Result<Model> model = ModelOf(json);
-  EXPECT_TRUE(model) << ToString(model.error());
-  return *std::move(model);
-}
-
 const std::string kLlama =
     R"({"model_type": "llama", "torch_dtype": "bfloat16", "hidden_size": 8, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 2, "intermediate_size": 6,

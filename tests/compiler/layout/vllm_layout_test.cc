@@ -16,14 +16,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 GroupLayout Vllm(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  Result<GroupLayout> group = Build(BuildVllmLayout, model, fields, rank_count);
-  EXPECT_TRUE(group) << ToString(group.error());
-  return group ? *std::move(group) : GroupLayout();
+  return Built(BuildVllmLayout, model, fields, rank_count);
 }
 
 std::string ErrorOf(const Model& model, const std::string& fields, std::int64_t rank_count) {
-  const Result<GroupLayout> group = Build(BuildVllmLayout, model, fields, rank_count);
-  return group ? "none" : ToString(group.error());
+  return RefusalOf(BuildVllmLayout, model, fields, rank_count);
 }
 
 // Of the notes: one rank of eight holds 85,140,130,848 bytes of DeepSeek-V3 in FP8.
