@@ -28,16 +28,6 @@ NamePositions PositionsOf(const std::vector<Parameter>& parameters) {
   return positions;
 }
 
-// ComputedParameters() of a part that need not have been verified.
-std::vector<bool> ComputedOf(const RankPart& part) {
-  std::vector<Conversion> fitting;
-  for (const Conversion& conversion : part.source_conversions) {
-    const auto count = static_cast<ParameterIndex>(part.source_parameters.size());
-    if (conversion.parameter >= 0 && conversion.parameter < count) fitting.push_back(conversion);
-  }
-  return ComputedParameters(fitting, part.source_parameters.size());
-}
-
 class Matching {
  public:
   explicit Matching(const RankPart& part)
@@ -156,7 +146,9 @@ Result<std::vector<std::byte*>> MatchBuffers(const RankPart& part,
                                              std::span<const NamedBuffer> source,
                                              std::span<const NamedBuffer> destination) {
   Matching matching(part);
-  Result<void> done = matching.AddSide("source", part.source_parameters, ComputedOf(part), source);
+  Result<void> done = matching.AddSide(
+      "source", part.source_parameters,
+      ComputedParameters(part.source_conversions, part.source_parameters.size()), source);
   if (done) {
     done =
         matching.AddSide("destination", part.destination_parameters,

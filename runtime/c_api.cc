@@ -10,6 +10,7 @@
 #include "runtime/c_handles.h"
 #include "runtime/deadline.h"
 #include "runtime/host_backend.h"
+#include "runtime/part_references.h"
 #include "runtime/reshard.h"
 #include "schedules/dtype.h"
 #include "schedules/plan_codec.h"
@@ -22,15 +23,13 @@ std::string& LastError() {
   return text;
 }
 
-// The parameters of a side that have memory; `conversions` ascend by parameter.
+// The parameters of a side that have memory; `conversions` are to parameters of it.
 std::vector<const Parameter*> StoredParameters(const std::vector<Parameter>& parameters,
                                                const std::vector<Conversion>& conversions) {
   std::vector<const Parameter*> stored;
+  const std::vector<bool> computed = ComputedParameters(conversions, parameters.size());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto index = static_cast<ParameterIndex>(i);
-    const bool is_computed =
-        std::ranges::binary_search(conversions, index, {}, &Conversion::parameter);
-    if (!is_computed) stored.push_back(&parameters[i]);
+    if (!computed[i]) stored.push_back(&parameters[i]);
   }
   return stored;
 }
@@ -92,6 +91,9 @@ reshard_plan* reshard_plan_open(const char* path, int32_t rank) {
   if (IsNull(path)) return nullptr;
   Result<RankPart> part = ReadRankPart(path, rank);
   if (!part) return FailedHandle<reshard_plan>(part.error());
+  if (const Result<void> fine = CheckReferences(*part); !fine) {
+    return FailedHandle<reshard_plan>(fine.error());
+  }
   const Result<Certificate> certificate = ReadCertificate(path);
   if (!certificate) return FailedHandle<reshard_plan>(certificate.error());
   auto plan = std::make_unique<reshard_plan>();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/lane_progress.h"
+#include "runtime/rank_list.h"
 #include "runtime/ready_work.h"
 #include "schedules/lane_names.h"
 
@@ -165,10 +166,7 @@ class SharedMemoryExchange final : public HostExchange {
           status.peers.push_back(operation.peer);
         }
       }
-      status.waiting_for = status.peers.size() == 1 ? "rank " : "ranks ";
-      for (std::size_t i = 0; i < status.peers.size(); ++i) {
-        status.waiting_for += (i == 0 ? "" : ", ") + std::to_string(status.peers[i]);
-      }
+      status.waiting_for = RankList(status.peers);
       return status;
     }
     for (const Lane lane : kLanes) {

@@ -80,6 +80,11 @@ const char* FaultOf(const RankPart& part) {
   if (part.round_count < 0 || part.round_count > kRoundsMax) return "an absurd number of rounds";
   if (part.rank < 0 || part.rank >= part.rank_count) return "a rank that is none of its ranks";
   if (part.staging_bytes < 0) return "negative staging";
+  for (const Conversion& conversion : part.source_conversions) {
+    if (!IsIndexOf(conversion.parameter, part.source_parameters)) {
+      return "a conversion to a parameter it does not have";
+    }
+  }
   for (const Column& column : part.columns) {
     if (!IsColumnFine(part, column)) return "a column that is no range of a class";
   }

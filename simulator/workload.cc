@@ -219,31 +219,34 @@ class WorkloadBuilder {
     return next.has_value();
   }
 
-  // Source bytes that computing all bytes of a program reads beyond these bytes, and these bytes:
-  // of blocks, elements are read for the largest magnitude and once more for the values.
-  Ratio ExtraReads(const CopyProgram& program) const {
+  // Source bytes that computing a program reads beyond its bytes, per byte: of blocks, elements are
+  // read for the largest magnitude and once more for the values.
+  double ExtraReads(const CopyProgram& program) const {
     const RankLayout& layout = plan_.job.layouts[static_cast<std::size_t>(program.layout)];
-    Ratio extra = {0, 0};
+    double total = 0;
+    double extra = 0;
     for (std::int64_t i = 0; i < program.size(); ++i) {
       const CopyEntry entry = program[i];
-      const std::int64_t bytes = entry.bytes();
-      extra.denominator += bytes;
+      const auto bytes = static_cast<double>(entry.bytes());
+      total += bytes;
       const auto found =
           std::ranges::lower_bound(layout.conversions, entry.parameter, {}, &Conversion::parameter);
       if (found == layout.conversions.end() || found->parameter != entry.parameter) continue;
-      const auto dtype_of = [&layout](ParameterIndex parameter) {
-        return layout.parameters[static_cast<std::size_t>(parameter)].dtype;
+      const auto element_bytes = [&layout](ParameterIndex parameter) {
+        return static_cast<double>(
+            ElementBytes(layout.parameters[static_cast<std::size_t>(parameter)].dtype));
       };
-      const std::int64_t elements = bytes / ElementBytes(dtype_of(found->parameter));
-      std::int64_t reads = elements * ElementBytes(dtype_of(found->source));
+      double reads = bytes / element_bytes(found->parameter) * element_bytes(found->source);
       if (IsOfScales(found->kind)) {
-        for (const std::int64_t size : found->block) reads *= size;
+        for (std::size_t d = 0; d < found->block.size(); ++d) {
+          reads *= static_cast<double>(std::min(found->block[d], found->extent[d]));
+        }
       } else if (IsOfBlocks(found->kind)) {
         reads *= 2;
       }
-      extra.numerator += reads - bytes;
+      extra += reads - bytes;
     }
-    return extra;
+    return total > 0 ? extra / total : 0;
   }
 
   // What `rank` copies for each byte of a column that it reads from its parameters and writes to
@@ -260,13 +263,11 @@ class WorkloadBuilder {
       const auto programs = FindPrograms(plan_.programs, layout, demand_class);
       if (!programs.empty()) known->second = ExtraReads(programs.front());
     }
-    const Ratio& extra = known->second;
-    if (extra.numerator == 0 || extra.denominator == 0) return {places, 1};
-    // In 1024ths, so that the product with a chunk stays far below 2^63.
+    // In 1024ths and below a million, so that the product with a chunk stays far below 2^63.
     constexpr std::int64_t kUnit = 1024;
-    const double beyond =
-        static_cast<double>(extra.numerator) / static_cast<double>(extra.denominator);
-    return {places * (kUnit + static_cast<std::int64_t>(beyond * (kUnit / 2.0))), kUnit};
+    constexpr double kMost = 1e6;
+    const auto beyond = static_cast<std::int64_t>(std::min(known->second, kMost) * (kUnit / 2.0));
+    return beyond == 0 ? Ratio{places, 1} : Ratio{places * (kUnit + beyond), kUnit};
   }
 
   // How many places of `rank` a column is written to.
@@ -382,7 +383,7 @@ class WorkloadBuilder {
   std::vector<Segment> chunks_;        // of all columns, in chunk numbers
   std::vector<SegmentRange> columns_;  // per column, into chunks_
   std::vector<Change> changes_;        // of the amount being read
-  std::map<std::pair<LayoutIndex, ClassIndex>, Ratio> extra_reads_;
+  std::map<std::pair<LayoutIndex, ClassIndex>, double> extra_reads_;
 };
 
 }  // namespace

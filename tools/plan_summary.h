@@ -34,7 +34,7 @@ struct PlanSummary {
   std::string digest;      // of the normalised job
 };
 
-// "about 1,640 MiB a rank, beside the staging: 30 NVLink and 46 network peers".
+// "about 1,568 MiB a rank, beside the staging: 30 NVLink peers and 46 network peers".
 std::string ConnectionText(const ConnectionNeeds& needs);
 
 // `plan` has passed Verify(), which gave `verified`. `predicted_seconds` is the simulator's word.

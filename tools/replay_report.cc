@@ -26,7 +26,7 @@ std::string TableText(const ReplayReport& report, const PlanSummary& summary) {
   TextTable files({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
   if (report.trace) AppendRows(*report.trace, files);
   if (report.shards) {
-    files.AddRow({"shards", std::to_string(report.shards->files) + " files in " +
+    files.AddRow({"shards", CountedText(report.shards->files, "file", "files") + " in " +
                                 report.shards->folder + ", " + BytesText(report.shards->bytes)});
   }
   return table.Text() + "\n" + files.Text();

@@ -129,16 +129,19 @@ ReplayReport Replay(Trial& trial, const Arguments& arguments, Progress& progress
   return report;
 }
 
-// `Trial` is a TrialReplay or a WeightsTrial.
+// Of all ranks, or of one of them; the trace, which they put together, is written where
+// `writes_trace`.
 template <typename Trial>
-Result<ReplayReport> ReplayAndWrite(Trial& trial, const Plan& plan, const Arguments& arguments,
-                                    Progress& progress) {
-  if (!arguments.trace.empty()) {
-    if (Result<void> kept = trial.RecordSteps(); !kept) return tl::unexpected(kept.error());
-  }
+Result<ReplayReport> ReplayAndTrace(Trial& trial, const Plan& plan, const Arguments& arguments,
+                                    Progress& progress, bool writes_trace = true) {
+  if (arguments.trace.empty()) return Replay(trial, arguments, progress);
+  if (Result<void> kept = trial.RecordSteps(); !kept) return tl::unexpected(kept.error());
   ReplayReport report = Replay(trial, arguments, progress);
-  if (report.failure || arguments.trace.empty()) return report;
-  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, trial.StepTimes());
+  if (report.failure) return report;
+  const Result<std::vector<StepTime>> steps = trial.StepTimes();
+  if (!steps) return tl::unexpected(steps.error());
+  if (!writes_trace) return report;
+  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, *steps);
   if (!trace) return tl::unexpected(trace.error());
   report.trace = *std::move(trace);
   return report;
@@ -153,7 +156,7 @@ Result<ReplayReport> ReplayWeights(const Plan& plan, const Arguments& arguments,
   progress.Begin("preparing the ranks");
   Result<WeightsTrial> trial = WeightsTrial::Make(plan, *std::move(reader), {});
   if (!trial) return tl::unexpected(trial.error());
-  Result<ReplayReport> report = ReplayAndWrite(*trial, plan, arguments, progress);
+  Result<ReplayReport> report = ReplayAndTrace(*trial, plan, arguments, progress);
   if (!report || report->failure || arguments.output.empty()) return report;
   progress.Begin("writing the shards");
   Result<WrittenShards> shards = trial->Write(arguments.output);
@@ -172,13 +175,21 @@ Result<ReplayReport> ReplayInThisProcess(const Plan& plan, const Arguments& argu
   progress.Begin("preparing the ranks");
   Result<TrialReplay> trial = TrialReplay::Make(plan, {});
   if (!trial) return tl::unexpected(trial.error());
-  return ReplayAndWrite(*trial, plan, arguments, progress);
+  return ReplayAndTrace(*trial, plan, arguments, progress);
 }
 
 // Says before the work begins what would keep the trace from being written.
 Result<void> CheckTrace(const Arguments& arguments) {
   if (arguments.trace.empty()) return {};
-  return CheckOutputPath(arguments.trace, arguments.plan);
+  return CheckOutputPaths(std::vector<std::string>{arguments.trace},
+                          std::vector<std::string>{arguments.plan, arguments.weights});
+}
+
+Result<void> CheckPlacement(const Arguments& arguments) {
+  if (!arguments.ignore_placement || arguments.backend == "nccl") return {};
+  return UsageError(
+      "--ignore-placement: the backend " + arguments.backend + " compares no placement",
+      "leave it out, or use --backend nccl");
 }
 
 Result<void> CheckWeights(const Arguments& arguments) {
@@ -194,24 +205,6 @@ Result<void> CheckWeights(const Arguments& arguments) {
   return arguments.output.empty() ? Result<void>() : CheckShardFolder(arguments.output);
 }
 
-// One rank of a trial of many processes, all of which report; the trace is written by the one that
-// speaks for them.
-template <typename Trial>
-Result<ReplayReport> ReplayTogether(Trial& trial, const Plan& plan, const Arguments& arguments,
-                                    Progress& progress, bool speaks) {
-  if (arguments.trace.empty()) return Replay(trial, arguments, progress);
-  if (Result<void> kept = trial.RecordSteps(); !kept) return tl::unexpected(kept.error());
-  ReplayReport report = Replay(trial, arguments, progress);
-  if (report.failure) return report;
-  const Result<std::vector<StepTime>> steps = trial.StepTimes();
-  if (!steps) return tl::unexpected(steps.error());
-  if (!speaks) return report;
-  Result<WrittenTrace> trace = WriteMeasuredTrace(arguments.trace, plan, *steps);
-  if (!trace) return tl::unexpected(trace.error());
-  report.trace = *std::move(trace);
-  return report;
-}
-
 Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
                                    const Arguments& arguments, Progress& progress) {
   if (static_cast<std::size_t>(world.size()) != plan.job.ranks.size()) {
@@ -224,7 +217,7 @@ Result<ReplayReport> ReplayOneRank(const Plan& plan, const MpiWorld& world,
   if (!fits) return tl::unexpected(fits.error());
   Result<MpiTrial> trial = MpiTrial::Make(plan, world, BoundedSeconds(*arguments.deadline_seconds));
   if (!trial) return tl::unexpected(trial.error());
-  return ReplayTogether(*trial, plan, arguments, progress, world.rank() == 0);
+  return ReplayAndTrace(*trial, plan, arguments, progress, world.rank() == 0);
 }
 
 // The report of every rank; whether this one is rank 0 goes to `speaks`.
@@ -235,7 +228,7 @@ Result<ReplayReport> ReplayOnGpu(const Plan& plan, const MpiWorld* world,
   Result<GpuTrial> trial = GpuTrial::Make(plan, world, deadline, !arguments.ignore_placement);
   if (!trial) return tl::unexpected(trial.error());
   speaks = trial->rank() == 0;
-  return ReplayTogether(*trial, plan, arguments, progress, speaks);
+  return ReplayAndTrace(*trial, plan, arguments, progress, speaks);
 }
 
 Result<void> Run(int argc, char** argv) {
@@ -245,6 +238,7 @@ Result<void> Run(int argc, char** argv) {
   if (!*wanted) return {};
 
   if (Result<void> fine = CheckTrace(arguments); !fine) return fine;
+  if (Result<void> fine = CheckPlacement(arguments); !fine) return fine;
   if (Result<void> fine = CheckWeights(arguments); !fine) return fine;
   std::optional<MpiWorld> world;
   // torchrun's variables win: whoever sets them says where the ranks are.

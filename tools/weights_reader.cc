@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -130,14 +129,7 @@ Result<std::vector<std::byte>> WeightsReader::Read(std::string_view name) const 
   if (found == tensors_.end()) return InternalError(path_, "no tensor " + std::string(name));
   const Stored& stored = found->second;
   const std::string& file_name = files_[stored.file];
-  std::vector<std::byte> bytes;
-  try {
-    bytes.resize(static_cast<std::size_t>(stored.bytes));
-  } catch (const std::bad_alloc&) {
-    return RunError(file_name + ": " + std::string(name),
-                    "no memory for its " + std::to_string(stored.bytes) + " bytes",
-                    "use a larger machine");
-  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes));
   std::ifstream file(file_name, std::ios::binary);
   if (!file.seekg(stored.offset) || !file.read(reinterpret_cast<char*>(bytes.data()),
                                                static_cast<std::streamsize>(stored.bytes))) {

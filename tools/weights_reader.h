@@ -21,8 +21,6 @@ class WeightsReader {
   // of their shape or not in the file, a tensor that an index names and its shard lacks.
   static Result<WeightsReader> Open(const std::string& path);
 
-  std::size_t size() const { return tensors_.size(); }
-
   // Fails unless the tensor is there with this shape and dtype, or one that F32 holds exactly where
   // that is wanted (BF16, F16).
   Result<void> Expect(const Tensor& tensor) const;

@@ -1,6 +1,7 @@
 #include "tools/weights_trial.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +20,20 @@ namespace reshard {
 Result<void> CheckShardFolder(const std::string& folder) {
   std::error_code failure;
   const bool exists = std::filesystem::exists(folder, failure);
-  if (!exists) return {};
+  if (failure) return InputError(folder, "cannot be looked at: " + failure.message());
+  if (!exists) {
+    // It is made in the nearest folder there is.
+    std::filesystem::path parent = std::filesystem::absolute(folder).parent_path();
+    while (!std::filesystem::exists(parent, failure) && parent != parent.root_path()) {
+      parent = parent.parent_path();
+    }
+    if (!std::filesystem::is_directory(parent, failure) ||
+        access(parent.c_str(), W_OK | X_OK) != 0) {
+      return InputError(folder, "cannot be made in " + parent.string(),
+                        "name a directory where you may write");
+    }
+    return {};
+  }
   if (!std::filesystem::is_directory(folder, failure)) {
     return InputError(folder, "is no directory", "name a directory for the shards");
   }

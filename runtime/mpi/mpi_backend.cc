@@ -11,6 +11,7 @@
 
 #include "runtime/lane_progress.h"
 #include "runtime/mpi/mpi_operations.h"
+#include "runtime/rank_list.h"
 
 namespace reshard {
 namespace {
@@ -27,14 +28,6 @@ constexpr int kRoundTags = 32767;
 struct StagingDeleter {
   void operator()(std::byte* data) const { ::operator delete(data, kStagingAlignment); }
 };
-
-std::string RankList(const std::vector<RankIndex>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  }
-  return text;
-}
 
 class MpiBackend final : public Backend {
  public:

@@ -16,6 +16,7 @@
 #include "runtime/nccl/device_resources.h"
 #include "runtime/nccl/rank_exchange.h"
 #include "runtime/nccl/replay_recorder.h"
+#include "runtime/rank_list.h"
 
 namespace reshard {
 namespace {
@@ -316,7 +317,11 @@ Result<void> NcclBackend::Capture(Clock::time_point deadline) {
 Result<void> NcclBackend::RecordSteps() {
   Result<void> done = state_->communicator->CheckInUse();
   if (done) done = state_->recorder->TimeSteps();
-  if (done) done = Capture(DeadlineAfter(state_->options.prepare_deadline));
+  if (!done) return done;
+  done = Capture(DeadlineAfter(state_->options.prepare_deadline));
+  // The groups of the graph there was are forgotten, those of the new one not all known: neither
+  // can be replayed.
+  if (!done && !state_->communicator->is_stopped()) Stop(kPrepareStopGrace);
   return done;
 }
 
@@ -387,11 +392,7 @@ ReplayStatus NcclBackend::Status() const {
   const NcclGroup& group = groups[static_cast<std::size_t>(ended)];
   status.round = group.round;
   status.peers = group.peers;
-  status.waiting_for = group.peers.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < group.peers.size(); ++i) {
-    status.waiting_for += (i == 0 ? "" : ", ") + std::to_string(group.peers[i]);
-  }
-  status.waiting_for += " in " + group.name;
+  status.waiting_for = RankList(group.peers) + " in " + group.name;
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -25,6 +26,7 @@ namespace reshard {
 
 namespace {
 
+constexpr std::chrono::microseconds kPollInterval{50};
 constexpr std::chrono::milliseconds kStopGrace{500};
 
 }  // namespace
@@ -58,9 +60,12 @@ struct NcclTrial::State {
 
   // Ends what a collective that failed has left on the device.
   void StopExchange() {
-    const auto end = std::chrono::steady_clock::now() + kStopGrace;
     bool is_over = communicator->Stop(kStopGrace);
-    while (is_over && !exchange->IsIdle()) is_over = std::chrono::steady_clock::now() < end;
+    const auto end = std::chrono::steady_clock::now() + kStopGrace;
+    while (is_over && !exchange->IsIdle()) {
+      std::this_thread::sleep_for(kPollInterval);
+      is_over = std::chrono::steady_clock::now() < end;
+    }
     is_abandoned = !is_over;
   }
   Result<void> MakeDigests(const RankPart& part);
@@ -77,12 +82,8 @@ NcclTrial::NcclTrial(NcclTrial&&) noexcept = default;
 
 NcclTrial::~NcclTrial() {
   if (state_ == nullptr) return;  // moved from
-  Engine& engine = *state_->engine;
-  // Ends what runs, to know whether it could be ended.
-  if (engine.state().phase == EnginePhase::kRunning) {
-    static_cast<void>(engine.WaitFor(std::chrono::nanoseconds(0)));
-  }
-  if (engine.state().phase != EnginePhase::kFailedAbandoned && !state_->is_abandoned) return;
+  if (state_->engine->state().phase != EnginePhase::kFailedAbandoned && !state_->is_abandoned)
+    return;
   Abandon({}, std::shared_ptr<State>(std::move(state_)));
 }
 
@@ -186,9 +187,13 @@ Result<double> NcclTrial::Replay(std::uint64_t refit, std::chrono::nanoseconds d
 }
 
 Result<void> NcclTrial::Check(std::uint64_t refit) {
-  const Result<std::vector<std::uint64_t>> needed = state_->needed->Run();
-  if (!needed) return tl::unexpected(needed.error());
-  return state_->content.Run(state_->held_digests, *needed, state_->mirror->Check(refit),
+  // Also where this rank fails before it: the others wait for it in the comparison.
+  Result<void> own_bytes = state_->mirror->Check(refit);
+  Result<std::vector<std::uint64_t>> needed = state_->needed->Run();
+  if (!needed) own_bytes = tl::unexpected(needed.error());
+  const std::vector<std::uint64_t> digests =
+      needed ? *std::move(needed) : std::vector<std::uint64_t>();
+  return state_->content.Run(state_->held_digests, digests, own_bytes,
                              [this](std::span<std::uint64_t> values, const std::string& what) {
                                return state_->MinimumOverRanks(values, what);
                              });

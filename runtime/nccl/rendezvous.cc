@@ -159,6 +159,8 @@ Result<std::string> Serve(const ProcessPlace& place, const std::string& bytes,
   return bytes;
 }
 
+constexpr std::chrono::seconds kConnectPatience{3};
+
 Result<std::string> Ask(const ProcessPlace& place, std::size_t size, Clock::time_point deadline) {
   const std::int64_t number = place.rank;
   std::string rank(sizeof(number), '\0');
@@ -168,7 +170,8 @@ Result<std::string> Ask(const ProcessPlace& place, std::size_t size, Clock::time
     for (const addrinfo* address = addresses.get(); address != nullptr;
          address = address->ai_next) {
       const Socket server = Open(*address);
-      if (!Connect(server, *address, deadline)) continue;
+      // A host may have addresses that nothing answers at; none of them may use up the time.
+      if (!Connect(server, *address, std::min(deadline, Clock::now() + kConnectPatience))) continue;
       std::string bytes(size, '\0');
       if (Send(server, rank, deadline) && Receive(server, bytes, deadline)) return bytes;
     }

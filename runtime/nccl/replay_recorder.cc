@@ -9,6 +9,7 @@
 
 #include "runtime/lane_progress.h"
 #include "runtime/nccl/cuda_status.h"
+#include "runtime/rank_list.h"
 
 namespace reshard {
 namespace {
@@ -205,8 +206,9 @@ Result<void> ReplayRecorder::TimeSteps() {
     event = *std::move(made);
     return {};
   };
-  Result<void> done = make(refit_begins_);
+  Result<void> done;
   for (const Lane lane : kLanes) {
+    timed_[static_cast<std::size_t>(lane)].clear();  // of a call that failed
     for (std::size_t r = 0; done && r < in_.lowered->rounds.size(); ++r) {
       const LoweredRound& round = in_.lowered->rounds[r];
       const bool has_work =
@@ -221,6 +223,7 @@ Result<void> ReplayRecorder::TimeSteps() {
       if (done) done = make(timed.end);
     }
   }
+  if (done) done = make(refit_begins_);  // the last: it says that all are there
   return done;
 }
 
@@ -289,11 +292,8 @@ Result<void> ReplayRecorder::RecordGroup(RoundIndex round, const std::string& na
                       send.peer, communicator, exchange);
   }
   const ncclResult_t ended = ncclGroupEnd();
-  std::string what = "round " + std::to_string(round) + ", " + name + " with rank";
-  what += groups_.back().peers.size() == 1 ? "" : "s";
-  for (const RankIndex peer : groups_.back().peers) {
-    what += (peer == groups_.back().peers.front() ? " " : ", ") + std::to_string(peer);
-  }
+  const std::string what =
+      "round " + std::to_string(round) + ", " + name + " with " + RankList(groups_.back().peers);
   Result<void> done = CheckNccl(status, in_.place, what);
   if (done) done = CheckNccl(ended, in_.place, what);
   if (done) done = in_.communicator->Settle(deadline, what);

@@ -223,6 +223,27 @@ TEST(WorkloadTest, PlacesCountEachAndZerosHalf) {
   EXPECT_EQ(total, 1024);
 }
 
+// Two F32 scales of two rows of 512 elements in BF16: 8 bytes, for which 2048 are read, 255 more a
+// byte, which count half. A block that reaches beyond its tensor reads no more than is there.
+TEST(WorkloadTest, ScalesReadTheirBlocks) {
+  for (const std::int64_t columns : {std::int64_t{512}, std::int64_t{1} << 62}) {
+    SamplePlan sample(SampleCluster(2, 1));
+    sample.Send(0, 1, 1024, 0, 1, true, true);
+    Plan& plan = sample.plan;
+    plan.job.ranks[0].source_layout = 0;
+    RankLayout& layout = plan.job.layouts.emplace_back();
+    layout.parameters = {{"w", DType::kBF16, {2, 512}}, {"scales", DType::kF32, {2, 1}}};
+    layout.conversions = {
+        {1, 0, ConversionKind::kBlockScales, 0, {2, 512}, {512, 1}, {1, columns}}};
+    plan.programs.resize(1);
+    plan.programs[0].layout = 0;
+    plan.programs[0].Add(1, 0, 8, {});
+    const Result<Workload> work = MakeWorkload(plan);
+    ASSERT_TRUE(work) << ToString(work.error());
+    EXPECT_EQ(BytesAt(*work, work->pack[0], 0), 1024 + 1024 * 255 / 2);
+  }
+}
+
 TEST(WorkloadTest, AnAmountBeyond63BitsIsAnError) {
   SamplePlan sample(SampleCluster(2, 1));
   sample.Send(0, 1, std::int64_t{1} << 62, 0, 1, true);

@@ -124,12 +124,14 @@ class NodeMerger {
 
   void MergeDistances() {
     Contradictions distances;
+    std::vector<bool> is_placed;
+    for (std::size_t nic = 0; nic < nccl_.nics.size(); ++nic) is_placed.push_back(IsPlaced(nic));
     for (std::size_t gpu = 0; gpu < nccl_.gpus.size(); ++gpu) {
       for (std::size_t nic = 0; nic < nccl_.nics.size(); ++nic) {
         if (!shown_as_[nic]) continue;
         NicDistance& merged = merged_.distances[gpu][nic];
         const NicDistance shown = smi_.distances[gpu][*shown_as_[nic]];
-        if (!IsPlaced(nic)) merged = shown;
+        if (!is_placed[nic]) merged = shown;
         if (merged == shown) continue;
         distances.Add(nccl_.gpus[gpu].name + " to " + nccl_.nics[nic].name + " is " +
                       std::string(WordOf(merged)) + " in " + nccl_.source + " and " +

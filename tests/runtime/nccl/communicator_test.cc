@@ -91,9 +91,8 @@ TEST(HangingCommunicatorTest, IsGivenUp) {
   doubles::SetControls(usual);
 }
 
-// NCCL is told that it may not block, and from version 2.28 on of the channels that the plan's
-// peers leave room for; where the plan has so many peers that NCCL's own choice is as good,
-// nothing.
+// NCCL is told that it may not block, and from version 2.28 on how many channels a network peer
+// gets; nothing of a plan without peers.
 TEST_F(CommunicatorTest, TellsNcclWhatThePlanKnows) {
   for (const std::int64_t peers : {0, 8, 65, 1000}) {
     CommunicatorOptions options = Options(*MakeUniqueId(), 0, 1);

@@ -79,11 +79,29 @@ TEST(RendezvousTest, AConnectThatIsNeverAnsweredEndsAtTheDeadline) {
   close(listener);
 }
 
-// Someone else's program that connects and says a number that is no rank.
+// Someone else's program that connects and says a number that is no rank, though its low half is.
 TEST(RendezvousTest, WhoIsNoRankIsNotCounted) {
-  ProcessPlace stranger = PlaceOf(77, 0);
-  std::thread other([&] { static_cast<void>(Broadcast(stranger, "x", 500ms)); });
-  const auto bytes = Broadcast(PlaceOf(0, 0), "y", 1s);
+  const ProcessPlace place = PlaceOf(0, 0);
+  std::thread other([&place] {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(place.port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const std::int64_t number = (std::int64_t{1} << 32) + 1;
+    for (int i = 0; i < 50; ++i) {  // until rank 0 listens
+      const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+      const bool is_connected =
+          connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+      if (is_connected) {
+        EXPECT_EQ(send(descriptor, &number, sizeof(number), MSG_NOSIGNAL), 8);
+      }
+      close(descriptor);
+      if (is_connected) return;
+      std::this_thread::sleep_for(10ms);
+    }
+    ADD_FAILURE() << "rank 0 does not listen";
+  });
+  const auto bytes = Broadcast(place, "y", 1s);
   other.join();
   ASSERT_FALSE(bytes);
   EXPECT_THAT(ToString(bytes.error()), HasSubstr("have not come in time: 1, 2, 3"));
