@@ -30,7 +30,7 @@ class FabricRates {
   const std::vector<SwitchRate>& switches() const { return switches_; }
 
  private:
-  // Sums of NICs by rail, in the order of rails_.
+  // Sums of NICs by rail, ascending by rail index.
   std::vector<double> ByRail(std::span<const DomainIndex> domains, bool is_inside) const;
   double Between(const std::vector<double>& senders, const std::vector<double>& receivers) const;
 

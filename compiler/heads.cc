@@ -47,8 +47,8 @@ class HeadChoice {
         loads.assign(loads.size(), 0.0);
         shares = SplitBalanced(requests, targets, loads);
       }
+      RelieveReceivers(requests, rates, loads, shares);
     }
-    if (!local) RelieveReceivers(requests, rates, loads, shares);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const GroupDomain& domain = deliveries_.groups[of[i].first].domains[of[i].second];
       HeadCut& cut = heads_[of[i].first][of[i].second];

@@ -339,8 +339,7 @@ class RouteMaker {
               DeliveryPath& path) const {
     const HeadCut& cut = heads_[g][d];
     const RankIndex head = path.hops[static_cast<std::size_t>(parent)].to;
-    const std::size_t stretch = StretchOf(cut, position);
-    const RankIndex deputy = cut.heads[stretch] == head ? cut.deputies[stretch] : kNoDeputy;
+    const RankIndex deputy = cut.deputies[StretchOf(cut, position)];
     RankIndex from = head;
     if (deputy != kNoDeputy) {
       path.hops.push_back({head, deputy, parent});

@@ -14,7 +14,7 @@ bool HasParameter(const RankLayout& layout, const std::string& name) {
 
 // Whether any zeros of the rank lie in a parameter that shares memory with one of its source.
 bool ZerosShareMemory(const JobRecords& job, const Rank& rank) {
-  if (rank.source_layout == kNoLayout) return false;
+  if (rank.source_layout == kNoLayout || job.in_place.empty()) return false;
   const RankLayout& source = job.layouts[static_cast<std::size_t>(rank.source_layout)];
   const RankLayout& destination = job.layouts[static_cast<std::size_t>(rank.destination_layout)];
   for (std::int64_t i = 0; i < destination.zeros.size(); ++i) {

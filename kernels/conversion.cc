@@ -175,7 +175,10 @@ const char* FaultOf(const ConvertedBuffer& buffer, std::span<const std::int64_t>
   std::optional<std::int64_t> elements = 4;  // bytes of the largest element
   bool is_aligned = buffer.offset % from_bytes == 0;
   for (const ConversionDim& dim : buffer.dims) {
-    if (dim.extent < 1 || dim.stride < 0 || dim.block < 1) return "has an extent that is none";
+    // A stride of 0 would let a few bytes stand for elements without bound.
+    if (dim.extent < 1 || dim.stride < (dim.extent > 1 ? 1 : 0) || dim.block < 1) {
+      return "has an extent, stride or block that is none";
+    }
     is_aligned = is_aligned && dim.stride % from_bytes == 0;
     const std::optional<std::int64_t> reach = CheckedMultiply(dim.extent - 1, dim.stride);
     if (!end || !reach || !elements) return "does not fit 64 bits";
@@ -187,7 +190,9 @@ const char* FaultOf(const ConvertedBuffer& buffer, std::span<const std::int64_t>
   const bool is_inside =
       buffer.base >= 0 && static_cast<std::size_t>(buffer.base) < base_bytes.size() &&
       buffer.offset >= 0 && *end <= base_bytes[static_cast<std::size_t>(buffer.base)];
-  return is_inside ? nullptr : "reads outside of its source";
+  if (!is_inside) return "reads outside of its source";
+  const std::int64_t source_bytes = base_bytes[static_cast<std::size_t>(buffer.base)];
+  return *elements / 4 > source_bytes / from_bytes ? "has more elements than its source" : nullptr;
 }
 
 }  // namespace

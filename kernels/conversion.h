@@ -75,8 +75,9 @@ std::int64_t ConvertedBytes(const ConvertedBuffer& buffer);
 // Blocks of such a buffer; 0 if its conversion is not of blocks.
 std::int64_t BlockCount(const ConvertedBuffer& buffer);
 
-// Whether every buffer is one: extents and blocks of at least 1, element types its function has,
-// source elements inside their base (base b has base_bytes[b] bytes) and aligned as they should be.
+// Whether every buffer is one: extents and blocks of at least 1, strides too where an extent is
+// more than 1, element types its function has, source elements inside their base (base b has
+// base_bytes[b] bytes), no more than it has, and aligned as they should be.
 Result<void> CheckBuffers(const ConvertedBuffers& buffers,
                           std::span<const std::int64_t> base_bytes);
 

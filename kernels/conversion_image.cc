@@ -54,9 +54,11 @@ class BlockMarker {
     }
     const std::int64_t begin = is_bounded ? first[dim] : 0;
     const std::int64_t end = is_bounded ? last[dim] : BlocksAlong(dim) - 1;
-    // Inside one row of blocks a range of elements may run over several of its rows of elements: it
-    // is bounded along the dims in front of the last one only where both ends are the same.
-    const bool is_bounded_behind = is_bounded && begin == end && buffer_.dims[dim].block == 1;
+    // Inside one row of blocks a range of values may run over several of its rows of values: it is
+    // bounded behind a dim only where both ends are the same, and of values in rows of one.
+    const bool is_bounded_behind =
+        is_bounded && begin == end &&
+        (buffer_.function == ConversionFunction::kBlockScales || buffer_.dims[dim].block == 1);
     for (std::int64_t block = begin; block <= end; ++block) {
       MarkFrom(dim + 1, number * BlocksAlong(dim) + block, first, last, is_bounded_behind);
     }
@@ -78,7 +80,7 @@ ConversionLocation AddConversions(const CopyTable& copies, const ConvertedBuffer
   ConversionLocation added;
   added.copies = image.Add(copies);
   added.buffers = location;
-  std::vector<std::int64_t> first_words(static_cast<std::size_t>(copies.size()), 0);
+  std::vector<std::int64_t> first_words(static_cast<std::size_t>(copies.size()), -1);
   std::map<BaseIndex, std::vector<bool>> marked;  // blocks of each buffer
   std::map<BaseIndex, std::int64_t> first_word;
   for (std::int64_t i = 0; i < copies.size(); ++i) {

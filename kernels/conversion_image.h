@@ -33,8 +33,10 @@ struct BuffersLocation {
 struct ConversionLocation {
   TableLocation copies;  // source bases number the buffers
   BuffersLocation buffers;
-  std::int64_t first_words = 0;  // int64[row_count]: of the buffer of each copy, its blocks' words
-  std::int64_t tasks = 0;        // BlockTask[task_count]
+  // int64[row_count]: where in the scratch memory the words of the blocks of each copy's buffer
+  // begin, -1 where its blocks are not gathered.
+  std::int64_t first_words = 0;
+  std::int64_t tasks = 0;  // BlockTask[task_count]
   std::int64_t task_count = 0;
   std::int64_t scratch_words = 0;  // of 4 bytes
 };

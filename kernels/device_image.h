@@ -1,4 +1,5 @@
-// Copy tables and digest tables as they lie on a device: bytes to be uploaded once.
+// Copy tables, conversions (conversion_image.h) and digest tables as they lie on a device: bytes to
+// be uploaded once.
 //
 // A table's work is cut into tiles of equal size, each within one row, and a device takes tile
 // after tile: one huge row and thousands of tiny ones keep it equally busy. Many tables share one

@@ -2,11 +2,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
-namespace {
 
 std::optional<ConversionElement> ElementOf(DType dtype) {
   switch (dtype) {
@@ -52,6 +52,8 @@ BlockScaleRule RuleOf(ConversionKind kind) {
       return BlockScaleRule::kAmax;
   }
 }
+
+namespace {
 
 bool IsParameter(ParameterIndex parameter, const RankPart& part) {
   return parameter >= 0 && static_cast<std::size_t>(parameter) < part.source_parameters.size();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,12 @@
 #include "schedules/rank_part.h"
 
 namespace reshard {
+
+// How the kernels name what a plan's conversions are made of; no element where they read and write
+// none of that dtype.
+std::optional<ConversionElement> ElementOf(DType dtype);
+ConversionFunction FunctionOf(ConversionKind kind);
+BlockScaleRule RuleOf(ConversionKind kind);  // of conversions of blocks
 
 // One buffer per conversion of the part, in their order. Source parameter p is base
 // first_source_base + p; base b has base_bytes[b] bytes. Fails where the part's conversions are
@@ -26,8 +33,8 @@ void SplitConversions(const std::vector<Conversion>& conversions, BaseIndex firs
                       CopyTable& table, CopyTable& converted);
 
 // The computed parameters as they would be if they were stored, in the order of the conversions.
-// `addresses` are those of the source parameters,
-// anything for computed ones. Precondition: `part` has been lowered.
+// `addresses` are those of the source parameters, anything for computed ones. Precondition: `part`
+// has been lowered.
 std::vector<std::vector<std::byte>> ComputeParameters(const RankPart& part,
                                                       std::span<std::byte* const> addresses);
 

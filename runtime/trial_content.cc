@@ -8,6 +8,7 @@
 
 #include "foundation/checked_arithmetic.h"
 #include "runtime/conversion_lowering.h"
+#include "runtime/region_walk.h"
 #include "schedules/dtype.h"
 
 namespace reshard {
@@ -28,61 +29,17 @@ const RankLayout& NoRegions() {
   return *kNone;
 }
 
-// Calls write(logical index, element of the parameter) for every element of a region of a tensor of
-// `shape`. One dim of the box at a time, the innermost as a loop.
-template <typename Write>
-class RegionWalk {
- public:
-  RegionWalk(const Region& region, std::span<const std::int64_t> shape, const Write& write)
-      : region_(region), index_strides_(shape.size(), 1), write_(write) {
-    for (std::size_t d = shape.size(); d-- > 1;) {
-      index_strides_[d - 1] = index_strides_[d] * shape[d];
+// For a RegionWalk: writes value_of(logical index), of `element_bytes`, for every element.
+template <typename ValueOf>
+auto ElementWriter(std::int64_t element_bytes, std::byte* parameter, ValueOf value_of) {
+  return [=](std::int64_t index, std::int64_t position, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::uint64_t value = value_of(index + i);
+      std::memcpy(parameter + (position + i) * element_bytes, &value,
+                  static_cast<std::size_t>(element_bytes));
     }
-  }
-
-  void Run() const {
-    std::int64_t index = 0;
-    for (std::size_t d = 0; d < index_strides_.size(); ++d) {
-      index += region_.begin[d] * index_strides_[d];
-    }
-    WalkDim(0, index, region_.offset);
-  }
-
- private:
-  void WalkDim(std::size_t dim, std::int64_t index, std::int64_t position) const {
-    if (dim == index_strides_.size()) return write_(index, position);
-    for (std::int64_t i = 0; i < region_.extent[dim]; ++i) {
-      if (dim + 1 == index_strides_.size()) {
-        write_(index, position);
-      } else {
-        WalkDim(dim + 1, index, position);
-      }
-      index += index_strides_[dim];
-      position += region_.stride[dim];
-    }
-  }
-
-  Region region_;
-  std::vector<std::int64_t> index_strides_;  // row-major, of the logical tensor
-  const Write& write_;
-};
-
-// Writes zero bytes over one region of declared zeros, from dim `dim` on.
-void WriteZeros(const Region& region, std::int64_t element_bytes, std::size_t dim,
-                std::int64_t position, std::byte* parameter) {
-  if (dim == region.extent.size()) {
-    std::fill_n(parameter + position * element_bytes, element_bytes, std::byte{0});
-    return;
-  }
-  for (std::int64_t i = 0; i < region.extent[dim]; ++i) {
-    WriteZeros(region, element_bytes, dim + 1, position + i * region.stride[dim], parameter);
-  }
-}
-
-void WriteElement(std::uint64_t value, std::int64_t position, std::int64_t element_bytes,
-                  std::byte* parameter) {
-  std::memcpy(parameter + position * element_bytes, &value,
-              static_cast<std::size_t>(element_bytes));
+    return true;
+  };
 }
 
 // The destination parameter that shares memory with each source parameter of an inPlace pair.
@@ -252,10 +209,8 @@ void TrialMemory::Write(const RankLayout& layout, const RegionsByParameter& regi
     const Tensor& tensor = job_->tensors[static_cast<std::size_t>(region.tensor)];
     const std::int64_t element_bytes = ElementBytes(tensor.dtype);
     TrialTensor values(*job_, origins_, refit, region.tensor);
-    const auto write = [&](std::int64_t index, std::int64_t position) {
-      WriteElement(values.Value(index), position, element_bytes, image);
-    };
-    RegionWalk(region, tensor.shape, write).Run();
+    const auto value_of = [&values](std::int64_t index) { return values.Value(index); };
+    RegionWalk(region, tensor.shape, ElementWriter(element_bytes, image, value_of)).Run();
   }
 }
 
@@ -269,13 +224,11 @@ void TrialMemory::WriteOrigins(ParameterIndex parameter, std::uint64_t refit,
       const Region region = source_layout_->regions[number];
       const ConvertedTensor& converted = *origins_.Conversion(region.tensor);
       const TrialTensor values(*job_, origins_, refit, region.tensor);
-      const auto write = [&](std::int64_t index, std::int64_t position) {
-        WriteElement(values.OriginValue(index), position, element_bytes, image);
-      };
+      const auto value_of = [&values](std::int64_t index) { return values.OriginValue(index); };
       const OriginRegion origin = OriginOf(region, conversion);
       RegionWalk(
           {region.tensor, parameter, origin.offset, origin.begin, origin.extent, origin.stride},
-          converted.origin_shape, write)
+          converted.origin_shape, ElementWriter(element_bytes, image, value_of))
           .Run();
     }
   }
@@ -294,9 +247,12 @@ void TrialMemory::Paint(const Buffer& buffer, std::uint64_t refit, bool is_insta
     for (std::int64_t i = 0; i < zeros.size(); ++i) {
       const Region region = zeros[i];
       if (region.parameter != *buffer.destination) continue;
-      const Parameter& parameter =
-          destination_layout_->parameters[static_cast<std::size_t>(region.parameter)];
-      WriteZeros(region, ElementBytes(parameter.dtype), 0, region.offset, image);
+      const std::int64_t element_bytes = ElementBytes(
+          destination_layout_->parameters[static_cast<std::size_t>(region.parameter)].dtype);
+      WalkZeros(region, [&](std::int64_t position, std::int64_t count) {
+        std::fill_n(image + position * element_bytes, count * element_bytes, std::byte{0});
+        return true;
+      });
     }
   }
 }

@@ -7,58 +7,37 @@
 #include "foundation/checked_arithmetic.h"
 #include "kernels/conversion_element.h"
 #include "kernels/mixing.h"
+#include "runtime/conversion_lowering.h"
 
 namespace reshard {
 namespace {
 
 constexpr std::uint32_t kUnknown = 0xFFFFFFFF;  // no magnitude: those have no sign bit
 
-// A number of either sign from about 2^-27 to 2^12, in F16 from 2^-12: no conversion of it or of
-// blocks of such overflows, and blocks have both large and small ones.
+// A number of either sign from 2^-27 to 2^6, in F16 from 2^-12: blocks have both large and small
+// ones, no cast of it saturates in F8, and -exp of it stays in the range of F32 and BF16.
 std::uint32_t ModerateNumber(DType dtype, std::uint64_t hash) {
   const auto exponent = [hash](std::uint64_t least, std::uint64_t count) {
     return (hash >> 32U) % count + least;
   };
   switch (dtype) {
     case DType::kF32:
-      return static_cast<std::uint32_t>((hash & 0x807FFFFFU) | exponent(100, 40) << 23U);
+      return static_cast<std::uint32_t>((hash & 0x807FFFFFU) | exponent(100, 33) << 23U);
     case DType::kF16:
-      return static_cast<std::uint32_t>((hash & 0x83FFU) | exponent(3, 24) << 10U);
+      return static_cast<std::uint32_t>((hash & 0x83FFU) | exponent(3, 18) << 10U);
     default:
-      return static_cast<std::uint32_t>((hash & 0x807FU) | exponent(100, 40) << 7U);
-  }
-}
-
-ConversionElement ElementOf(DType dtype) {
-  if (dtype == DType::kF32) return ConversionElement::kF32;
-  if (dtype == DType::kF16) return ConversionElement::kF16;
-  return dtype == DType::kF8E4M3 ? ConversionElement::kF8E4M3 : ConversionElement::kBF16;
-}
-
-BlockScaleRule RuleOf(ConversionKind kind) {
-  if (kind == ConversionKind::kFloorValues || kind == ConversionKind::kFloorScales) {
-    return BlockScaleRule::kFloor;
-  }
-  return kind == ConversionKind::kRceilValues || kind == ConversionKind::kRceilScales
-             ? BlockScaleRule::kRceil
-             : BlockScaleRule::kAmax;
-}
-
-float OfOneNumber(ConversionKind kind, float value) {
-  switch (kind) {
-    case ConversionKind::kNegativeExponential:
-      return ApplyToNumber(ConversionFunction::kNegativeExponential, value);
-    case ConversionKind::kPlusOne:
-      return ApplyToNumber(ConversionFunction::kPlusOne, value);
-    case ConversionKind::kMinusOne:
-      return ApplyToNumber(ConversionFunction::kMinusOne, value);
-    default:
-      return value;
+      return static_cast<std::uint32_t>((hash & 0x807FU) | exponent(100, 33) << 7U);
   }
 }
 
 std::int64_t BlocksAlong(const ConvertedTensor& converted, std::size_t dim) {
   return CeilDivide(converted.origin_shape[dim], converted.block[dim]);
+}
+
+std::int64_t BlocksOf(const ConvertedTensor& converted) {
+  std::int64_t blocks = 1;
+  for (std::size_t d = 0; d < converted.block.size(); ++d) blocks *= BlocksAlong(converted, d);
+  return blocks;
 }
 
 // The row-major number of the block that element `index` of the origin is in.
@@ -105,12 +84,6 @@ TrialTensor::TrialTensor(const JobRecords& job, const TrialOrigins& origins, std
       conversion_(origins.Conversion(tensor)),
       dtype_(job.tensors[static_cast<std::size_t>(tensor)].dtype) {
   origin_dtype_ = conversion_ == nullptr ? dtype_ : conversion_->origin_dtype;
-  if (conversion_ == nullptr || !IsOfBlocks(conversion_->kind)) return;
-  std::int64_t blocks = 1;
-  for (std::size_t d = 0; d < conversion_->block.size(); ++d) {
-    blocks *= BlocksAlong(*conversion_, d);
-  }
-  amax_.assign(static_cast<std::size_t>(blocks), kUnknown);
 }
 
 std::uint64_t TrialTensor::OriginValue(std::int64_t index) const {
@@ -124,15 +97,16 @@ std::uint64_t TrialTensor::Value(std::int64_t index) {
     return ScaleOfBlock(RuleOf(conversion_->kind), Amax(index)).stored;
   }
   const float value =
-      NumberOf(ElementOf(origin_dtype_), static_cast<std::uint32_t>(OriginValue(index)));
+      NumberOf(*ElementOf(origin_dtype_), static_cast<std::uint32_t>(OriginValue(index)));
   if (IsOfBlocks(conversion_->kind)) {
     return BlockElement(
         value, ScaleOfBlock(RuleOf(conversion_->kind), Amax(BlockOf(*conversion_, index))));
   }
-  return BitsOf(ElementOf(dtype_), OfOneNumber(conversion_->kind, value));
+  return BitsOf(*ElementOf(dtype_), ApplyToNumber(FunctionOf(conversion_->kind), value));
 }
 
 std::uint32_t TrialTensor::Amax(std::int64_t block) {
+  if (amax_.empty()) amax_.assign(static_cast<std::size_t>(BlocksOf(*conversion_)), kUnknown);
   std::uint32_t& known = amax_[static_cast<std::size_t>(block)];
   if (known != kUnknown) return known;
   // The block's box in the origin, walked element by element.
@@ -149,7 +123,7 @@ std::uint32_t TrialTensor::Amax(std::int64_t block) {
   for (bool more = true; more;) {
     std::int64_t index = 0;
     for (std::size_t d = 0; d < dims; ++d) index = index * conversion_->origin_shape[d] + at[d];
-    amax = std::max(amax, MagnitudeBits(NumberOf(ElementOf(origin_dtype_),
+    amax = std::max(amax, MagnitudeBits(NumberOf(*ElementOf(origin_dtype_),
                                                  static_cast<std::uint32_t>(OriginValue(index)))));
     more = false;
     for (std::size_t d = dims; d-- > 0 && !more;) {

@@ -57,7 +57,7 @@ class TrialTensor {
   const ConvertedTensor* conversion_ = nullptr;
   DType origin_dtype_ = DType::kBF16;
   DType dtype_ = DType::kBF16;
-  std::vector<std::uint32_t> amax_;  // of each block, once asked for
+  std::vector<std::uint32_t> amax_;  // of each block, once one is asked for
 };
 
 }  // namespace reshard

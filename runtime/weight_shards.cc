@@ -10,57 +10,23 @@
 
 #include "foundation/checked_arithmetic.h"
 #include "runtime/conversion_lowering.h"
+#include "runtime/region_walk.h"
+#include "runtime/trial_content.h"
 #include "schedules/dtype.h"
 
 namespace reshard {
 namespace {
 
-// A region and the tensor it is cut from as runs of elements: those that follow each other in both.
-// Calls `visit(byte in the tensor, byte in the parameter, bytes)` run by run while it returns true.
-template <typename Visit>
-class RunWalk {
- public:
-  RunWalk(const Region& region, const Tensor& tensor, Visit visit)
-      : region_(region),
-        tensor_strides_(tensor.shape.size(), 1),
-        element_bytes_(ElementBytes(tensor.dtype)),
-        visit_(std::move(visit)) {
-    for (std::size_t d = tensor.shape.size(); d-- > 1;) {
-      tensor_strides_[d - 1] = tensor_strides_[d] * tensor.shape[d];
-    }
-    // The last dim is one run where its elements follow each other in the parameter, too.
-    dims_ = tensor.shape.size();
-    if (dims_ > 0 && region.stride[dims_ - 1] == 1) run_ = region.extent[--dims_];
-  }
-
-  bool Walk() {
-    std::int64_t index = 0;
-    for (std::size_t d = 0; d < tensor_strides_.size(); ++d) {
-      index += region_.begin[d] * tensor_strides_[d];
-    }
-    return WalkDim(0, index, region_.offset);
-  }
-
- private:
-  bool WalkDim(std::size_t dim, std::int64_t index, std::int64_t position) {
-    if (dim == dims_) {
-      return visit_(index * element_bytes_, position * element_bytes_, run_ * element_bytes_);
-    }
-    for (std::int64_t i = 0; i < region_.extent[dim]; ++i) {
-      if (!WalkDim(dim + 1, index, position)) return false;
-      index += tensor_strides_[dim];
-      position += region_.stride[dim];
-    }
+// The elements of a region, out of all of its tensor of `shape`, to where it lies in `parameter`.
+void CopyRegion(const Region& region, std::span<const std::int64_t> shape,
+                std::int64_t element_bytes, std::span<const std::byte> bytes,
+                std::byte* parameter) {
+  RegionWalk(region, shape, [&](std::int64_t index, std::int64_t position, std::int64_t count) {
+    std::memcpy(parameter + position * element_bytes, bytes.data() + index * element_bytes,
+                static_cast<std::size_t>(count * element_bytes));
     return true;
-  }
-
-  Region region_;
-  std::vector<std::int64_t> tensor_strides_;  // row-major
-  std::int64_t element_bytes_;
-  std::size_t dims_ = 0;  // outside of a run
-  std::int64_t run_ = 1;
-  Visit visit_;
-};
+  }).Run();
+}
 
 // The numbers of the regions of `tensor`: a layout sorts them by tensor.
 std::pair<std::int64_t, std::int64_t> RegionsOf(const RegionTable& regions, TensorIndex tensor) {
@@ -131,6 +97,17 @@ void WeightShards::Clear() {
       std::fill(parameter.begin(), parameter.end(), std::byte{0});
     }
   }
+  if (destination_.layout == nullptr) return;
+  for (std::int64_t number = 0; number < destination_.layout->zeros.size(); ++number) {
+    const Region region = destination_.layout->zeros[number];
+    const auto p = static_cast<std::size_t>(region.parameter);
+    const std::int64_t element_bytes = ElementBytes(destination_.layout->parameters[p].dtype);
+    std::byte* const parameter = destination_.parameters[p].data();
+    WalkZeros(region, [&](std::int64_t position, std::int64_t count) {
+      std::fill_n(parameter + position * element_bytes, count * element_bytes, kUntouchedByte);
+      return true;
+    });
+  }
 }
 
 void WeightShards::Fill(TensorIndex tensor, std::span<const std::byte> bytes) {
@@ -139,14 +116,9 @@ void WeightShards::Fill(TensorIndex tensor, std::span<const std::byte> bytes) {
   const auto [first, end] = RegionsOf(regions, tensor);
   for (std::int64_t number = first; number < end; ++number) {
     const Region region = regions[number];
-    std::byte* const parameter =
-        source_.parameters[static_cast<std::size_t>(region.parameter)].data();
-    RunWalk(region, job_->tensors[static_cast<std::size_t>(tensor)],
-            [&](std::int64_t from, std::int64_t to, std::int64_t run) {
-              std::memcpy(parameter + to, bytes.data() + from, static_cast<std::size_t>(run));
-              return true;
-            })
-        .Walk();
+    const Tensor& record = job_->tensors[static_cast<std::size_t>(tensor)];
+    CopyRegion(region, record.shape, ElementBytes(record.dtype), bytes,
+               source_.parameters[static_cast<std::size_t>(region.parameter)].data());
   }
 }
 
@@ -159,16 +131,10 @@ void WeightShards::FillOrigin(const ConvertedTensor& tensor, std::span<const std
     const auto conversion = std::ranges::lower_bound(source_.layout->conversions, region.parameter,
                                                      {}, &Conversion::parameter);
     const OriginRegion origin = OriginOf(region, *conversion);
-    std::byte* const parameter =
-        source_.parameters[static_cast<std::size_t>(conversion->source)].data();
-    RunWalk({tensor.tensor, conversion->source, origin.offset, origin.begin, origin.extent,
-             origin.stride},
-            Tensor{tensor.origin, tensor.origin_dtype, tensor.origin_shape},
-            [&](std::int64_t from, std::int64_t to, std::int64_t run) {
-              std::memcpy(parameter + to, bytes.data() + from, static_cast<std::size_t>(run));
-              return true;
-            })
-        .Walk();
+    CopyRegion({tensor.tensor, conversion->source, origin.offset, origin.begin, origin.extent,
+                origin.stride},
+               tensor.origin_shape, ElementBytes(tensor.origin_dtype), bytes,
+               source_.parameters[static_cast<std::size_t>(conversion->source)].data());
   }
 }
 
@@ -182,17 +148,46 @@ Result<void> WeightShards::Check(TensorIndex tensor, std::span<const std::byte> 
     const std::byte* const parameter = destination_.parameters[p].data();
     std::int64_t wrong = -1;
     const Tensor& record = job_->tensors[static_cast<std::size_t>(tensor)];
-    RunWalk(region, record, [&](std::int64_t from, std::int64_t to, std::int64_t run) {
-      const std::byte* const held = parameter + to;
-      const std::byte* const right = bytes.data() + from;
+    const std::int64_t element_bytes = ElementBytes(record.dtype);
+    const auto compare = [&](std::int64_t index, std::int64_t position, std::int64_t count) {
+      const std::byte* const held = parameter + position * element_bytes;
+      const std::byte* const right = bytes.data() + index * element_bytes;
+      const std::int64_t run = count * element_bytes;
       if (std::memcmp(held, right, static_cast<std::size_t>(run)) == 0) return true;
-      wrong = to + (std::mismatch(held, held + run, right).first - held);
+      wrong = std::mismatch(held, held + run, right).first - parameter;
       return false;
-    }).Walk();
+    };
+    RegionWalk(region, record.shape, compare).Run();
     if (wrong < 0) continue;
     return RunError("rank " + std::to_string(rank_) + ": destination parameter " +
                         destination_.layout->parameters[p].name,
                     "byte " + std::to_string(wrong) + " is not that of tensor " + record.name,
+                    "verify the plan; if it passes, report this");
+  }
+  return {};
+}
+
+Result<void> WeightShards::CheckZeros() const {
+  if (destination_.layout == nullptr) return {};
+  for (std::int64_t number = 0; number < destination_.layout->zeros.size(); ++number) {
+    const Region region = destination_.layout->zeros[number];
+    const auto p = static_cast<std::size_t>(region.parameter);
+    const Parameter& record = destination_.layout->parameters[p];
+    const std::int64_t element_bytes = ElementBytes(record.dtype);
+    const std::byte* const parameter = destination_.parameters[p].data();
+    std::int64_t wrong = -1;
+    WalkZeros(region, [&](std::int64_t position, std::int64_t count) {
+      const std::byte* const begin = parameter + position * element_bytes;
+      const std::byte* const end = begin + count * element_bytes;
+      const std::byte* const found =
+          std::find_if(begin, end, [](std::byte value) { return value != std::byte{0}; });
+      if (found == end) return true;
+      wrong = found - parameter;
+      return false;
+    });
+    if (wrong < 0) continue;
+    return RunError("rank " + std::to_string(rank_) + ": destination parameter " + record.name,
+                    "byte " + std::to_string(wrong) + " is not zero, as its layout declares it",
                     "verify the plan; if it passes, report this");
   }
   return {};

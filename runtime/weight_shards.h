@@ -22,7 +22,8 @@ class WeightShards {
                                    std::span<const NamedBuffer> source,
                                    std::span<const NamedBuffer> destination);
 
-  // Zeros in every byte of both sides: what no tensor fills stays so.
+  // Zeros in every byte of both sides: what no tensor fills stays so. But declared zeros of the
+  // destination get kUntouchedByte (trial_content.h): it is the replay that has to write them.
   void Clear();
 
   // The source regions of `tensor` get its elements. `bytes` are all of them, row-major.
@@ -35,6 +36,9 @@ class WeightShards {
   // Whether the destination regions of `tensor` hold its elements. The error names rank, parameter
   // and byte offset.
   Result<void> Check(TensorIndex tensor, std::span<const std::byte> bytes) const;
+
+  // Whether the declared zeros of the destination are zero. Errors as of Check().
+  Result<void> CheckZeros() const;
 
  private:
   // The memory of one side, parameter by parameter of its layout.

@@ -17,7 +17,7 @@
 
 namespace reshard {
 
-// 2: simulation-only plans. 3: declared zeros, and bytes at several places of a rank.
+// 2: simulation-only plans. 3: declared zeros, bytes at several places of a rank, and conversions.
 inline constexpr std::uint32_t kPlanSchemaVersion = 3;
 
 Result<std::string> EncodePlan(const Plan& plan);

@@ -66,6 +66,10 @@ std::string ConversionFault(const Conversion& conversion, const RankLayout& layo
   if (conversion.offset < 0 || !last || *last >= CheckedProduct(stored.shape).value_or(0)) {
     return fmt::format("it reads beyond parameter \"{}\"", stored.name);
   }
+  const auto read = CheckedProduct(conversion.extent);
+  if (!read || *read > CheckedProduct(stored.shape).value_or(0)) {
+    return fmt::format("it reads more elements than parameter \"{}\" has", stored.name);
+  }
   const std::vector<std::int64_t>& wanted = parameter(conversion.parameter).shape;
   if (is_of_blocks) return shape == wanted ? "" : "its box has not the shape of its parameter";
   if (dims != 1 || conversion.stride[0] != 1) return "its elements are not one run";

@@ -99,6 +99,11 @@ Result<void> CheckZeros(const JobRecords& job, std::size_t index) {
                     fmt::format("they reach beyond parameter \"{}\", which has {} elements",
                                 parameter.name, ElementsOf(parameter.shape)));
     }
+    // Dims that step over each other reach few elements and still count without bound.
+    const std::optional<std::int64_t> count = CheckedProduct(region.extent);
+    if (!count || *count > ElementsOf(parameter.shape)) {
+      return Broken(1, place, "they are more elements than their parameter has");
+    }
     if (i == 0) continue;
     const Region before = layout.zeros[i - 1];
     if (std::tuple(before.parameter, before.offset) >=

@@ -139,6 +139,10 @@ Result<void> WeightsTrial::Check(std::uint64_t /*refit*/) const {
       if (!right) return right;
     }
   }
+  for (const WeightShards& shards : shards_) {
+    Result<void> right = shards.CheckZeros();
+    if (!right) return right;
+  }
   return {};
 }
 

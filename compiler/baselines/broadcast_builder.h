@@ -54,7 +54,7 @@ class BroadcastBuilder {
   void AppendGather(const Stage& stage, TrafficStream& stream, StagingMeter& staging) const;
   void AppendBroadcast(std::size_t number, TrafficStream& stream, StagingMeter& staging) const;
   // The source ranks that share the root's domain, from the root on, cyclically; the root alone
-  // where the domain has ranks of the destination.
+  // where the domain has other ranks of the destination.
   std::vector<RankIndex> WaysOut(RankIndex root) const;
 
   const Plan& plan_;

@@ -44,8 +44,9 @@ __device__ inline std::int64_t Divide(std::int64_t dividend, std::int64_t diviso
   return dividend / divisor;
 }
 
+// Without a sum of extent and block, which need not fit.
 __device__ inline std::int64_t BlocksAlong(const ConversionDim& dim) {
-  return Divide(dim.extent + dim.block - 1, dim.block);
+  return Divide(dim.extent - 1, dim.block) + 1;
 }
 
 // Elements of sources are aligned to their size.
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 // ---- Elements ----------------------------------------------------------------------------------
 
 // The bits of element `index` of a converted buffer. `words` are those of its blocks, or null where
-// blocks are small.
+// none are gathered.
 __device__ inline std::uint32_t ConvertedElement(const ConvertedBuffers::Row& buffer,
                                                  const ConversionDim* dims, const std::byte* source,
                                                  const std::uint32_t* words, std::int64_t index) {
@@ -220,15 +221,9 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (std::int64_t t = Thread() / kLanes; t < copies.tile_count; t += ThreadCount() / kLanes) {
     const TableTile tile = copies.tiles[t];
     const CopyTable::Row& row = copies.rows[tile.row];
-    const ConvertedBuffers::Row& buffer = buffers.rows[row.source_base];
-    std::int64_t elements = 1;
-    for (std::int32_t d = 0; d < buffer.dim_count; ++d) {
-      const ConversionDim& dim = buffers.dims[buffer.first_dim + d];
-      elements *= dim.block < dim.extent ? dim.block : dim.extent;
-    }
-    const bool is_gathered = IsOfBlocks(buffer.function) && elements > kSmallBlockElements;
+    const std::int64_t first_word = copies.first_words[tile.row];
     ConvertTile(tile, row, copies.dims + row.first_dim, buffers,
-                is_gathered ? words + copies.first_words[tile.row] : nullptr);
+                first_word < 0 ? nullptr : words + first_word);
   }
 }
 

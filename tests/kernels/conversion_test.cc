@@ -193,10 +193,31 @@ TEST(ConversionTest, RefusesBuffersThatAreNone) {
   changed = buffer;
   const ConversionDim no_block[] = {{4, 16, 0}, {4, 4, 2}};
   changed.dims = no_block;
-  EXPECT_THAT(fault_of(changed), HasSubstr("extent"));
+  EXPECT_THAT(fault_of(changed), HasSubstr("has an extent, stride or block that is none"));
   const ConversionDim huge[] = {{std::int64_t{1} << 40, std::int64_t{1} << 40, 1}};
   changed.dims = huge;
   EXPECT_THAT(fault_of(changed), HasSubstr("64 bits"));
+}
+
+// 64 bytes must not stand for a buffer, and a table of its blocks, of terabytes.
+TEST(ConversionTest, RefusesBuffersOfMoreElementsThanTheirSource) {
+  const std::int64_t base_bytes[] = {64};
+  const auto fault_of = [&](std::span<const ConversionDim> dims) {
+    ConvertedBuffers buffers;
+    buffers.Add({ConversionFunction::kBlockValues, BlockScaleRule::kAmax, ConversionElement::kF32,
+                 ConversionElement::kF8E4M3, 0, 0, dims});
+    const Result<void> checked = CheckBuffers(buffers, base_bytes);
+    return checked ? std::string() : checked.error().reason;
+  };
+  const ConversionDim standing[] = {{std::int64_t{1} << 40, 0, 1}, {4, 4, 2}};
+  EXPECT_THAT(fault_of(standing), HasSubstr("has an extent, stride or block that is none"));
+  const ConversionDim single[] = {{1, 0, 1}, {16, 4, 2}};
+  EXPECT_EQ(fault_of(single), "");
+  // Elements 0 to 12 of 16, but 3 * 5 * 5 of them.
+  const ConversionDim windows[] = {{3, 4, 1}, {5, 4, 1}, {5, 4, 1}};
+  EXPECT_THAT(fault_of(windows), HasSubstr("has more elements than its source"));
+  const ConversionDim all[] = {{4, 4, 1}, {4, 4, 1}};  // 16, as many as there are
+  EXPECT_EQ(fault_of(all), "");
 }
 
 TEST(ConversionTest, RefusesCopiesOutsideOfEitherEnd) {

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <vector>
 
+#include "kernels/conversion_element.h"
 #include "runtime/conversion_lowering.h"
 
 namespace reshard {
@@ -76,6 +79,29 @@ TEST(TrialValuesTest, ATensorThatIsMovedUnconvertedTooKeepsTheNumbers) {
   TrialTensor plain(job, origins, 1, 0);
   const TrialTensor values(job, origins, 1, 1);
   for (std::int64_t i = 0; i < 35; ++i) EXPECT_EQ(plain.Value(i), values.OriginValue(i));
+}
+
+// F8 ends at 448 and F32 at about e^88: numbers that a conversion may get stay well below both.
+TEST(TrialValuesTest, NumbersToConvertAreModerate) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    JobRecords job;
+    job.tensors = {{"x", DType::kF8E4M3, {4096}}};
+    job.converted = {{0, ConversionKind::kCast, "x", dtype, {4096}, {}}};
+    const TrialOrigins origins(job);
+    const TrialTensor values(job, origins, 1, 0);
+    float least = 64;
+    float largest = 0;
+    for (std::int64_t i = 0; i < 4096; ++i) {
+      const float value =
+          NumberOf(*ElementOf(dtype), static_cast<std::uint32_t>(values.OriginValue(i)));
+      least = std::min(least, std::abs(value));
+      largest = std::max(largest, std::abs(value));
+    }
+    EXPECT_LT(largest, 64) << Name(dtype);
+    EXPECT_GT(largest, 32) << Name(dtype);
+    EXPECT_LT(least, 0x1p-11F) << Name(dtype);
+    EXPECT_GE(least, dtype == DType::kF16 ? 0x1p-12F : 0x1p-27F) << Name(dtype);
+  }
 }
 
 TEST(TrialValuesTest, OtherTensorsHaveHashes) {

@@ -94,6 +94,38 @@ TEST(WeightShardsTest, EveryWrongByteIsFound) {
   }
 }
 
+// Columns 0 and 5 of rank 3's [8, 6] buffer, the latter declared zero: not before it is written.
+TEST(WeightShardsTest, DeclaredZerosAreThereOnceTheyAreWritten) {
+  JobRecords job = SmallPlan().job;
+  const std::int64_t begin[] = {0};
+  const std::int64_t extent[] = {8};
+  const std::int64_t stride[] = {6};
+  job.layouts[3].zeros.Add({kZeroTensor, 0, 5, begin, extent, stride});
+  const TrialMemory memory = *TrialMemory::Make(job, 3);
+  WeightShards shards = ShardsOf(job, 3, memory);
+  shards.Clear();
+  const NamedBuffer buffer = memory.DestinationBuffers()[0];
+  for (std::int64_t b = 0; b < buffer.bytes; ++b) {
+    EXPECT_EQ(buffer.data[b], b / 2 % 6 == 5 ? kUntouchedByte : std::byte{0}) << b;
+  }
+  const Result<void> unwritten = shards.CheckZeros();
+  ASSERT_FALSE(unwritten);
+  EXPECT_THAT(ToString(unwritten.error()),
+              AllOf(HasSubstr("rank 3: destination parameter a.right"),
+                    HasSubstr("byte 10 is not zero, as its layout declares it")));
+  std::memset(buffer.data, 0, static_cast<std::size_t>(buffer.bytes));
+  EXPECT_TRUE(shards.CheckZeros());
+  for (std::int64_t b = 0; b < buffer.bytes; ++b) {
+    buffer.data[b] = std::byte{1};
+    const Result<void> checked = shards.CheckZeros();
+    EXPECT_EQ(checked.has_value(), b / 2 % 6 != 5) << b;
+    if (!checked) {
+      EXPECT_THAT(checked.error().reason, HasSubstr("byte " + std::to_string(b) + " is not zero"));
+    }
+    buffer.data[b] = std::byte{0};
+  }
+}
+
 TEST(WeightShardsTest, TensorsOfOtherRanksTouchNothing) {
   const JobRecords job = SmallPlan().job;
   const TrialMemory memory = *TrialMemory::Make(job, 1);  // source: b alone

@@ -44,6 +44,16 @@ std::vector<Damage> ConversionDamages() {
        "tensor \"c\" is not computed from F32"},
       {"beyond", [](Plan& p) { p.job.layouts[0].conversions[0].offset = 3; },
        "layout 0, parameter \"b\": it reads beyond parameter \"stored\""},
+      // Two dims of stride 1 reach as far as their extents' sum, and are as many as their product.
+      {"windows_over_each_other",
+       [](Plan& p) {
+         Conversion& conversion = p.job.layouts[1].conversions[0];
+         conversion.offset = 0;
+         conversion.extent = {16, 16};
+         conversion.stride = {1, 1};
+         conversion.block = {1, 1};
+       },
+       "it reads more elements than parameter \"stored\" has"},
       {"negative_offset", [](Plan& p) { p.job.layouts[0].conversions[1].offset = -1; },
        "it reads beyond parameter \"master\""},
       {"not_a_run", [](Plan& p) { p.job.layouts[0].conversions[1].stride = {0}; },

@@ -47,6 +47,22 @@ std::vector<Damage> RegionDamages() {
          EditRegion(p, 3, 0, [](Region&, Longs&, Longs&, Longs& stride) { stride[0] = 3; });
        },
        "layout 3: regions 0 and 0 overlap at element 4 of parameter \"a.right\""},
+      // They reach 65 of its 480 elements, but are 2^64: no product of 64 bits tells.
+      {"zeros_without_bound",
+       [](Plan& p) {
+         RankLayout& layout = p.job.layouts[3];
+         layout.parameters[0].shape = {8, 60};
+         layout.zeros.Add({kZeroTensor, 0, 0, Longs(64, 0), Longs(64, 2), Longs(64, 1)});
+       },
+       "layout 3, zeros 0: they are more elements than their parameter has"},
+      // 2^9 of which are 10 different ones.
+      {"zeros_over_each_other",
+       [](Plan& p) {
+         RankLayout& layout = p.job.layouts[3];
+         layout.parameters[0].shape = {8, 60};
+         layout.zeros.Add({kZeroTensor, 0, 0, Longs(9, 0), Longs(9, 2), Longs(9, 1)});
+       },
+       "layout 3, zeros 0: they are more elements than their parameter has"},
   };
 }
 

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,42 @@ TEST(ConversionKernelsTest, GiveTheBitsOfPyTorch) {
     copies.Add({0, 1, 0, 0, static_cast<std::int64_t>(golden.expected.size()), {}});
     RunConversionKernels(copies, buffers, {source.data(), destination.data()});
     ASSERT_EQ(destination, golden.expected) << golden.name;
+  }
+}
+
+// Extents and blocks whose sum does not fit 64 bits.
+TEST(ConversionKernelsTest, BlocksMayBeLargerThanEverything) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  const ConversionDim few[] = {{3, 32, kLargest}, {8, 4, kLargest - 1}};
+  const ConversionDim many[] = {{20, 32, kLargest}, {8, 4, 3}};
+  for (const std::span<const ConversionDim> dims : {std::span(few), std::span(many)}) {
+    for (const ConversionFunction function :
+         {ConversionFunction::kBlockValues, ConversionFunction::kBlockScales}) {
+      const ConvertedBuffer buffer = {function,
+                                      BlockScaleRule::kAmax,
+                                      ConversionElement::kF32,
+                                      function == ConversionFunction::kBlockValues
+                                          ? ConversionElement::kF8E4M3
+                                          : ConversionElement::kF32,
+                                      0,
+                                      0,
+                                      dims};
+      ConvertedBuffers buffers;
+      buffers.Add(buffer);
+      std::vector<float> source(160);
+      for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i) - 50.0F;
+      const std::int64_t base_bytes[] = {640};
+      ASSERT_TRUE(CheckBuffers(buffers, base_bytes));
+      std::vector<std::byte> by_kernel(static_cast<std::size_t>(ConvertedBytes(buffer)));
+      std::vector<std::byte> by_twin = by_kernel;
+      CopyTable copies;
+      copies.Add({0, 1, 0, 0, ConvertedBytes(buffer), {}});
+      auto* const data = reinterpret_cast<std::byte*>(source.data());
+      RunConversionKernels(copies, buffers, {data, by_kernel.data()});
+      std::byte* const bases[] = {data, by_twin.data()};
+      RunConversions(copies, buffers, bases);
+      EXPECT_EQ(by_kernel, by_twin);
+    }
   }
 }
 
