@@ -40,10 +40,7 @@ ComputedParameterBuilder::ComputedParameterBuilder(const Model& tensors, RankLay
   layout_.regions = {};
 }
 
-Result<void> ComputedParameterBuilder::Keep(const Region& region) {
-  layout_.regions.Add(region);
-  return {};
-}
+void ComputedParameterBuilder::Keep(const Region& region) { layout_.regions.Add(region); }
 
 Result<void> ComputedParameterBuilder::Convert(const Region& region,
                                                const ConvertedTensor& converted) {

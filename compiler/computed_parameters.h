@@ -21,7 +21,7 @@ class ComputedParameterBuilder {
   ComputedParameterBuilder(const Model& tensors, RankLayout stored);
 
   // A region as the rank stores it.
-  Result<void> Keep(const Region& region);
+  void Keep(const Region& region);
   // `region` is where the rank stores a box of the origin; it computes the same of `converted`,
   // or the scales of its blocks. An error without a place: the box cuts a block.
   Result<void> Convert(const Region& region, const ConvertedTensor& converted);

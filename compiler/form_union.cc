@@ -224,8 +224,11 @@ class Union {
         for (const auto& [number, converted] : TensorsOf(origin)) {
           Region own = region;
           own.tensor = number;
-          const Result<void> added =
-              converted == nullptr ? builder.Keep(own) : builder.Convert(own, *converted);
+          if (converted == nullptr) {
+            builder.Keep(own);
+            continue;
+          }
+          const Result<void> added = builder.Convert(own, *converted);
           if (added) continue;
           Error error = added.error();
           error.place = group.place + ": " + WhoHas(group, l);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -283,13 +284,15 @@ bool HasParameter(const RankLayout& layout, const std::string& name) {
                             [](const Parameter& a, const Parameter& b) { return a.name < b.name; });
 }
 
-// Whether any rank computes tensors from its parameter `name`.
-bool IsConverted(const JobRecords& records, const std::string& name) {
-  return std::ranges::any_of(records.layouts, [&name](const RankLayout& layout) {
-    return std::ranges::any_of(layout.conversions, [&](const Conversion& conversion) {
-      return layout.parameters[static_cast<std::size_t>(conversion.source)].name == name;
-    });
-  });
+// The parameters that any rank computes tensors from.
+std::set<std::string_view> ConvertedParameters(const JobRecords& records) {
+  std::set<std::string_view> names;
+  for (const RankLayout& layout : records.layouts) {
+    for (const Conversion& conversion : layout.conversions) {
+      names.insert(layout.parameters[static_cast<std::size_t>(conversion.source)].name);
+    }
+  }
+  return names;
 }
 
 Result<void> CheckInPlace(const std::string& place, const JobRecords& records) {
@@ -299,8 +302,10 @@ Result<void> CheckInPlace(const std::string& place, const JobRecords& records) {
       layouts.emplace(rank.source_layout, rank.destination_layout);
     }
   }
+  if (records.in_place.empty()) return {};
+  const std::set<std::string_view> converted = ConvertedParameters(records);
   for (const InPlacePair& pair : records.in_place) {
-    if (IsConverted(records, pair.source_parameter)) {
+    if (converted.contains(pair.source_parameter)) {
       return InputError(place + ": options.inPlace",
                         "tensors are converted from source parameter " + pair.source_parameter +
                             ", so the destination cannot overwrite it while it is read",

@@ -46,7 +46,7 @@ struct Side {
 // (OutgoingCasts), and null of the source itself.
 Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const Model& model,
                       const Cluster& cluster, const Folder& folder,
-                      const std::vector<Cast>* inherited = nullptr);
+                      const std::vector<Cast>* inherited);
 
 // The casts of a source, which all its groups must have.
 Result<std::vector<Cast>> OutgoingCasts(const Side& source);

@@ -2,59 +2,51 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "foundation/checked_arithmetic.h"
 #include "schedules/dtype.h"
+#include "tools/name_ranges.h"
 
 namespace reshard {
 namespace {
 
+using Numbers = std::vector<std::int64_t>;
+
 // A name as text around its numbers. Runs of digits longer than a count needs are text.
 struct NumberedName {
-  std::string pattern;  // "{}" for each number
-  std::vector<std::int64_t> numbers;
+  std::vector<std::string> texts{""};  // before, between and behind the numbers
+  Numbers numbers;
 };
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-NumberedName TakeNumbers(const std::string& name) {
+NumberedName TakeNumbers(std::string_view name) {
   constexpr std::size_t kLongest = 9;
   NumberedName taken;
   for (std::size_t i = 0; i < name.size();) {
-    if (!IsDigit(name[i])) {
-      taken.pattern += name[i++];
-      continue;
-    }
     std::size_t end = i;
     while (end < name.size() && IsDigit(name[end])) ++end;
-    const bool plain = end - i <= kLongest && (name[i] != '0' || end == i + 1);
-    if (plain) {
-      taken.pattern += "{}";
-      taken.numbers.push_back(std::stoll(name.substr(i, end - i)));
+    if (end == i) {
+      taken.texts.back() += name[i++];
+      continue;
+    }
+    const std::string_view digits = name.substr(i, end - i);
+    const auto number = digits.size() <= kLongest ? PlainNumber(digits) : std::nullopt;
+    if (number) {
+      taken.numbers.push_back(*number);
+      taken.texts.emplace_back();
     } else {
-      taken.pattern += name.substr(i, end - i);
+      taken.texts.back() += digits;
     }
     i = end;
   }
   return taken;
 }
-
-// "0-3,7".
-std::string Ranges(const std::set<std::int64_t>& numbers) {
-  std::string text;
-  for (auto first = numbers.begin(); first != numbers.end();) {
-    auto last = first;
-    while (std::next(last) != numbers.end() && *std::next(last) == *last + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(*first) +
-            (last == first ? "" : "-" + std::to_string(*last));
-    first = std::next(last);
-  }
-  return text;
-}
-
-using Numbers = std::vector<std::int64_t>;
 
 std::vector<std::set<std::int64_t>> ValuesOf(std::span<const Numbers> rows) {
   std::vector<std::set<std::int64_t>> values(rows.front().size());
@@ -84,19 +76,12 @@ void SplitIntoProducts(std::vector<Numbers> rows, std::vector<std::vector<Number
   for (auto& [value, part] : by_value) SplitIntoProducts(std::move(part), parts);
 }
 
-// The pattern with the numbers of all of `rows`.
-std::string JoinedName(const std::string& pattern, std::span<const Numbers> rows) {
+// The texts with the numbers of all of `rows` between them.
+std::string JoinedName(const std::vector<std::string>& texts, std::span<const Numbers> rows) {
   const std::vector<std::set<std::int64_t>> values = ValuesOf(rows);
-  std::string name;
-  std::size_t next = 0;
-  for (std::size_t at = 0; at < pattern.size(); ++at) {
-    if (pattern.compare(at, 2, "{}") != 0) {
-      name += pattern[at];
-      continue;
-    }
-    const std::string ranges = Ranges(values[next]);
-    name += values[next++].size() == 1 ? ranges : "{" + ranges + "}";
-    ++at;
+  std::string name = texts.front();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    name += NumberRanges({values[i].begin(), values[i].end()}) + texts[i + 1];
   }
   return name;
 }
@@ -111,24 +96,24 @@ std::string ShapeText(std::span<const std::int64_t> shape) {
 
 }  // namespace
 
-std::vector<ParameterRow> JoinAlike(std::span<const ParameterDescription> parameters) {
-  using Key = std::tuple<std::string, DType, std::optional<std::size_t>, std::vector<std::string>,
-                         std::vector<std::pair<std::vector<std::int64_t>, std::int64_t>>,
-                         std::int64_t, std::int64_t>;
+Result<std::vector<ParameterRow>> JoinAlike(std::span<const ParameterDescription> parameters) {
+  using Key = std::tuple<
+      std::vector<std::string>, DType, std::optional<std::size_t>, std::vector<std::string>,
+      std::vector<std::pair<std::vector<std::int64_t>, std::int64_t>>, std::int64_t, std::int64_t>;
   // Parameters that lie alike, in the order of the first of each.
   struct Alike {
     const ParameterDescription* first;
-    std::string pattern;
+    std::vector<std::string> texts;
     std::vector<Numbers> numbers;
   };
   std::map<Key, std::size_t> places;
   std::vector<Alike> all;
   for (const ParameterDescription& parameter : parameters) {
     NumberedName name = TakeNumbers(parameter.name);
-    const Key key{name.pattern,     parameter.dtype,   parameter.mesh,         parameter.placements,
+    const Key key{name.texts,       parameter.dtype,   parameter.mesh,         parameter.placements,
                   parameter.shapes, parameter.tensors, parameter.padding_bytes};
     const auto [place, fresh] = places.emplace(key, all.size());
-    if (fresh) all.push_back({&parameter, std::move(name.pattern), {}});
+    if (fresh) all.push_back({&parameter, std::move(name.texts), {}});
     all[place->second].numbers.push_back(std::move(name.numbers));
   }
   std::vector<ParameterRow> rows;
@@ -137,11 +122,17 @@ std::vector<ParameterRow> JoinAlike(std::span<const ParameterDescription> parame
     SplitIntoProducts(std::move(alike.numbers), parts);
     for (const std::vector<Numbers>& part : parts) {
       const auto count = static_cast<std::int64_t>(part.size());
-      rows.push_back({.name = JoinedName(alike.pattern, part),
+      std::string name = JoinedName(alike.texts, part);
+      const std::optional<std::int64_t> bytes = CheckedMultiply(count, alike.first->bytes);
+      const auto padding_bytes = CheckedMultiply(count, alike.first->padding_bytes);
+      if (!bytes || !padding_bytes) {
+        return InputError(std::move(name), "the bytes of all of these do not fit 64 bits");
+      }
+      rows.push_back({.name = std::move(name),
                       .count = count,
                       .one = *alike.first,
-                      .bytes = count * alike.first->bytes,
-                      .padding_bytes = count * alike.first->padding_bytes});
+                      .bytes = *bytes,
+                      .padding_bytes = *padding_bytes});
     }
   }
   return rows;

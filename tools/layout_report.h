@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/layout/layout_description.h"
+#include "foundation/error.h"
 #include "foundation/json_value.h"
 
 namespace reshard {
@@ -20,8 +21,8 @@ struct ParameterRow {
   std::int64_t padding_bytes = 0;
 };
 
-// In the order of the first name of each.
-std::vector<ParameterRow> JoinAlike(std::span<const ParameterDescription> parameters);
+// In the order of the first name of each. An Error: bytes that do not fit 64 bits.
+Result<std::vector<ParameterRow>> JoinAlike(std::span<const ParameterDescription> parameters);
 
 // "dense: dp R, tp S(0)"; axes of size 1 are left out. "no mesh explains it".
 std::string PlacementText(const ParameterDescription& parameter, std::span<const NamedMesh> meshes);

@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 namespace reshard {
@@ -31,33 +29,6 @@ std::string Joined(const std::vector<std::string>& pieces) {
   return name;
 }
 
-// A number as people write it: no sign, no leading zero, so that text and value determine each
-// other.
-std::optional<std::int64_t> PlainNumber(std::string_view piece) {
-  if (piece.empty() || piece.size() > 18) return std::nullopt;
-  if (piece.size() > 1 && piece.front() == '0') return std::nullopt;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(piece.data(), piece.data() + piece.size(), value);
-  if (error != std::errc() || end != piece.data() + piece.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-// "5", "{0-255}", "{0-1,3}".
-std::string Ranges(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  if (values.size() == 1) return std::to_string(values.front());
-  std::string text;
-  for (std::size_t first = 0; first < values.size();) {
-    std::size_t last = first;
-    while (last + 1 < values.size() && values[last + 1] == values[last] + 1) ++last;
-    if (!text.empty()) text += ",";
-    text += std::to_string(values[first]);
-    if (last > first) text += fmt::format("-{}", values[last]);
-    first = last + 1;
-  }
-  return fmt::format("{{{}}}", text);
-}
-
 // Joins the lines that are equal but for a number at `position`. Keeps the order of the first.
 void JoinAt(std::size_t position, std::vector<std::vector<std::string>>& lines) {
   std::map<std::vector<std::string>, std::pair<std::size_t, std::vector<std::int64_t>>> families;
@@ -79,7 +50,7 @@ void JoinAt(std::size_t position, std::vector<std::vector<std::string>>& lines) 
     entry->second.second.push_back(*number);
   }
   for (auto& [family, members] : families) {
-    joined[members.first][position] = Ranges(std::move(members.second));
+    joined[members.first][position] = NumberRanges(std::move(members.second));
   }
   lines = std::move(joined);
 }
@@ -91,6 +62,30 @@ bool IsPrefixOfAny(const std::string& prefix, const std::vector<std::string>& ot
 }
 
 }  // namespace
+
+std::optional<std::int64_t> PlainNumber(std::string_view text) {
+  if (text.empty() || text.size() > 18) return std::nullopt;
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string NumberRanges(std::vector<std::int64_t> values) {
+  std::sort(values.begin(), values.end());
+  if (values.size() == 1) return std::to_string(values.front());
+  std::string text;
+  for (std::size_t first = 0; first < values.size();) {
+    std::size_t last = first;
+    while (last + 1 < values.size() && values[last + 1] == values[last] + 1) ++last;
+    if (!text.empty()) text += ",";
+    text += std::to_string(values[first]);
+    if (last > first) text += fmt::format("-{}", values[last]);
+    first = last + 1;
+  }
+  return fmt::format("{{{}}}", text);
+}
 
 std::vector<std::string> JoinNumberedNames(const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> lines;

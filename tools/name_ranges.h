@@ -2,10 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reshard {
+
+// A number as people write it: digits without a leading zero, at most 18, so that text and value
+// determine each other.
+std::optional<std::int64_t> PlainNumber(std::string_view text);
+
+// "5", "{0-255}", "{0-1,3}". Of at least one value, all distinct.
+std::string NumberRanges(std::vector<std::int64_t> values);
 
 // Names that differ in one dotted piece that is a number become one line with the numbers as
 // ranges, one piece after another from the last: "a.0.b", "a.1.b", "a.3.b" -> "a.{0-1,3}.b".

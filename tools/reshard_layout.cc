@@ -66,7 +66,11 @@ Result<DescribedGroup> Describe(const Model& model, const SideGroup& group) {
                static_cast<std::int64_t>(group.layout.layout_of_rank.size()));
   if (!meshes) return tl::unexpected(meshes.error());
   described.meshes = *std::move(meshes);
-  described.rows = JoinAlike(DescribeParameters(group.layout, described.meshes));
+  const auto parameters = At(group.place, DescribeParameters(group.layout, described.meshes));
+  if (!parameters) return tl::unexpected(parameters.error());
+  Result<std::vector<ParameterRow>> rows = At(group.place, JoinAlike(*parameters));
+  if (!rows) return tl::unexpected(rows.error());
+  described.rows = *std::move(rows);
   described.not_held = TensorsNotHeld(model, group.layout);
   return described;
 }

@@ -61,8 +61,9 @@ class Block {
   void AppendRegions(ParameterIndex parameter, RegionTable& regions) const;
   // How many AppendRegions() adds, at most 2^62.
   std::int64_t RegionCount() const;
-  // Its zeros likewise, of kZeroTensor.
+  // Its zeros likewise, of kZeroTensor; ZeroCount() of them.
   void AppendZeros(ParameterIndex parameter, RegionTable& zeros) const;
+  std::int64_t ZeroCount() const;
 
  private:
   // One loop of a piece's nest: iteration i adds i * tensor_step to the index of tensor dim

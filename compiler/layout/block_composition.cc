@@ -50,12 +50,18 @@ Result<Block> Interleave(int dim, std::int64_t groups, std::span<const Block> pa
   return Block::Concat(dim + 1, split).MergeDims(dim);
 }
 
-Block Take(const Block& block, int dim, std::span<const std::int64_t> indices) {
+Result<Block> Take(const Block& block, int dim, std::span<const std::int64_t> indices) {
   std::vector<Block> runs;
+  std::int64_t pieces = 0;
   for (std::size_t begin = 0; begin < indices.size();) {
     std::size_t end = begin + 1;
     while (end < indices.size() && indices[end] == indices[end - 1] + 1) ++end;
     runs.push_back(block.Slice(dim, indices[begin], indices[end - 1] + 1));
+    pieces += runs.back().piece_count();
+    if (pieces > Block::kMostPieces) {
+      return InputError("", "taken entry by entry it has too many pieces",
+                        "take entries in longer runs");
+    }
     begin = end;
   }
   if (runs.empty()) return block.Slice(dim, 0, 0);

@@ -19,8 +19,9 @@ Block StackAt(int dim, std::span<const Block> parts);
 Result<Block> Interleave(int dim, std::int64_t groups, std::span<const Block> parts);
 
 // numpy.take: entry k of the result's dim `dim` is entry indices[k] of the block's. Indices are in
-// range (precondition); one may stand several times.
-Block Take(const Block& block, int dim, std::span<const std::int64_t> indices);
+// range (precondition); one may stand several times. An Error if the block would have too many
+// pieces.
+Result<Block> Take(const Block& block, int dim, std::span<const std::int64_t> indices);
 
 // numpy.repeat: each entry of dim `dim` `times` times in a row; times >= 1 (precondition). An Error
 // if the block would have too many pieces or its size does not fit 64 bits.

@@ -128,6 +128,10 @@ void Block::AppendRegions(ParameterIndex parameter, RegionTable& regions) const 
   }
 }
 
+std::int64_t Block::ZeroCount() const {
+  return std::ranges::count(pieces_, kZeroTensor, &Piece::tensor);
+}
+
 void Block::AppendZeros(ParameterIndex parameter, RegionTable& zeros) const {
   Sizes strides(shape_.size(), 1);
   for (std::size_t dim = shape_.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * shape_[dim];

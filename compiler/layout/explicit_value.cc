@@ -263,9 +263,14 @@ class Maker {
     if (value.kind == ExplicitValue::Kind::kPadding) block = Block::Padding(value.shape);
     if (value.kind == ExplicitValue::Kind::kParts) {
       std::vector<Block> parts;
+      std::int64_t pieces = 0;
       for (const ExplicitValue& part : value.parts) {
         Result<std::vector<Block>> made = Make(part);
         if (!made) return made;
+        for (const Block& block : *made) pieces += block.piece_count();
+        if (pieces > Block::kMostPieces) {
+          return InputError(value.place, "its parts have too many pieces");
+        }
         std::move(made->begin(), made->end(), std::back_inserter(parts));
       }
       block = JoinParts(value, parts);

@@ -14,12 +14,8 @@ Result<AttentionHeads> HeadsOf(const FamilyTensors& model) {
   for (const auto& [field, target] :
        {std::pair{"num_attention_heads", &heads.query},
         std::pair{"num_key_value_heads", &heads.key_value}, std::pair{"head_dim", &heads.dim}}) {
-    const Result<std::int64_t> value = model.Field(field);
+    const Result<std::int64_t> value = model.SizeField(field);
     if (!value) return tl::unexpected(value.error());
-    if (*value < 1) {
-      return InputError("model", std::string("config.") + field + " is " + std::to_string(*value) +
-                                     "; expected at least 1");
-    }
     *target = *value;
   }
   if (heads.query % heads.key_value != 0) {

@@ -1,5 +1,6 @@
 #include "compiler/layout/family_segments.h"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <utility>
@@ -8,22 +9,19 @@
 namespace reshard {
 namespace {
 
+// The input projection of a delta net, as checkpoints have it.
+constexpr std::array kDeltaJoined{Role::kDeltaQkvz, Role::kDeltaBa};
+constexpr std::array kDeltaApart{Role::kDeltaQkv, Role::kDeltaZ, Role::kDeltaB, Role::kDeltaA};
+
 struct Field {
   const char* name;
   std::int64_t* target;
 };
 
 Result<void> ReadSizes(const FamilyTensors& model, std::initializer_list<Field> fields) {
-  // Far above any model, and small enough that products of a few stay within 64 bits.
-  constexpr std::int64_t kMax = std::int64_t{1} << 20;
   for (const Field& field : fields) {
-    const Result<std::int64_t> value = model.Field(field.name);
+    const Result<std::int64_t> value = model.SizeField(field.name);
     if (!value) return tl::unexpected(value.error());
-    if (*value < 1 || *value > kMax) {
-      return InputError("model", std::string("config.") + field.name + " is " +
-                                     std::to_string(*value) + "; expected 1 to " +
-                                     std::to_string(kMax));
-    }
     *field.target = *value;
   }
   return {};
@@ -116,6 +114,11 @@ Result<DeltaSizes> DeltaSizesOf(const FamilyTensors& model) {
   return sizes;
 }
 
+bool HoldsDeltaInput(const FamilyLayer& layer) {
+  const auto held = [&](Role role) { return layer[role].held(); };
+  return std::ranges::any_of(kDeltaJoined, held) || std::ranges::any_of(kDeltaApart, held);
+}
+
 Result<std::vector<RowRange>> DeltaInputRows(const FamilyTensors& model, const DeltaSizes& sizes,
                                              const FamilyLayer& layer, const SegmentShare& share) {
   const std::int64_t ratio = sizes.value_heads / sizes.key_heads;
@@ -128,9 +131,7 @@ Result<std::vector<RowRange>> DeltaInputRows(const FamilyTensors& model, const D
       rows.push_back({tensors, head * stride + begin, head * stride + begin + size});
     }
   };
-  static constexpr std::array kJoined{Role::kDeltaQkvz, Role::kDeltaBa};
-  static constexpr std::array kFlat{Role::kDeltaQkv, Role::kDeltaZ, Role::kDeltaB, Role::kDeltaA};
-  const Result<std::vector<RoleTensors>> joined = Together(model, layer, kJoined, "in_proj");
+  const Result<std::vector<RoleTensors>> joined = Together(model, layer, kDeltaJoined, "in_proj");
   if (!joined) return tl::unexpected(joined.error());
   if (!joined->empty()) {
     const RoleTensors& qkvz = joined->front();
@@ -153,7 +154,7 @@ Result<std::vector<RowRange>> DeltaInputRows(const FamilyTensors& model, const D
     add(ba, *heads, 2 * ratio, ratio, ratio);
     return rows;
   }
-  const Result<std::vector<RoleTensors>> flat = Together(model, layer, kFlat, "in_proj");
+  const Result<std::vector<RoleTensors>> flat = Together(model, layer, kDeltaApart, "in_proj");
   if (!flat) return tl::unexpected(flat.error());
   if (flat->empty()) return rows;
   const Segment keys{sizes.key_heads, sizes.key_dim};

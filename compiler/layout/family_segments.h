@@ -26,9 +26,6 @@ struct MambaSizes {
   std::int64_t state = 0;
   // One group is held whole by every rank, where others are cut.
   bool replicates_one_group = false;
-
-  std::int64_t inner() const { return heads * head_dim; }
-  std::int64_t group_rows() const { return groups * state; }
 };
 // From the config: mamba_num_heads, mamba_head_dim, n_groups, ssm_state_size.
 Result<MambaSizes> MambaSizesOf(const FamilyTensors& model);
@@ -50,14 +47,13 @@ struct DeltaSizes {
   std::int64_t value_heads = 0;  // a multiple of key_heads
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
-
-  std::int64_t keys() const { return key_heads * key_dim; }
-  std::int64_t values() const { return value_heads * value_dim; }
 };
 // From the config: linear_num_key_heads, linear_num_value_heads, linear_key_head_dim,
 // linear_value_head_dim.
 Result<DeltaSizes> DeltaSizesOf(const FamilyTensors& model);
 
+// Whether a layer holds any tensor of the input projection, however joined.
+bool HoldsDeltaInput(const FamilyLayer& layer);
 // The rank's rows of q | k | v | z | b | a, heads in order, whichever way the layer's tensors join
 // them. Errors as above; tensors of a layer that lacks others of them.
 Result<std::vector<RowRange>> DeltaInputRows(const FamilyTensors& model, const DeltaSizes& sizes,

@@ -270,6 +270,14 @@ std::string FamilyTensors::NameIn(std::string_view framework, TensorIndex index)
   return names == nullptr ? tensor(index).name : Replaced(PlainName(index), *names);
 }
 
+Result<std::int64_t> FamilyTensors::SizeField(std::string_view name) const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const Result<std::int64_t> value = Field(name);
+  if (!value || (*value >= 1 && *value <= kMost)) return value;
+  return InputError("model", "config." + std::string(name) + " is " + std::to_string(*value) +
+                                 "; expected 1 to " + std::to_string(kMost));
+}
+
 Result<std::int64_t> FamilyTensors::FieldOr(std::string_view name, std::int64_t otherwise) const {
   if (family_->FindField(name) == nullptr) return otherwise;
   return Field(name);

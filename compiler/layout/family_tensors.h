@@ -89,6 +89,9 @@ class FamilyTensors {
 
   // A field of the config, an integer.
   Result<std::int64_t> Field(std::string_view name) const { return scope_->Integer(name); }
+  // The same of a size: 1 to 2^20, far above any model and small enough that products of a few stay
+  // within 64 bits.
+  Result<std::int64_t> SizeField(std::string_view name) const;
   // The value `otherwise` where the family does not know the field.
   Result<std::int64_t> FieldOr(std::string_view name, std::int64_t otherwise) const;
 

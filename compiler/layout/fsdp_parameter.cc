@@ -1,10 +1,10 @@
 #include "compiler/layout/fsdp_parameter.h"
 
-#include <map>
 #include <string>
 #include <utility>
 
 #include "compiler/layout/placement.h"
+#include "compiler/layout/shared_rank_layouts.h"
 
 namespace reshard {
 namespace {
@@ -15,7 +15,7 @@ Block Chunk(const Block& block, int dim, std::int64_t count, std::int64_t index)
   return block.Slice(dim, range.start, range.stop);
 }
 
-// Chunks of each of `parts` equal parts, joined.
+// Chunks of each of `parts` equal parts, joined; they divide the dim (precondition).
 Block ChunkParts(const Block& block, int dim, std::int64_t parts, std::int64_t count,
                  std::int64_t index) {
   const std::int64_t part = block.shape()[static_cast<std::size_t>(dim)] / parts;
@@ -51,6 +51,11 @@ Result<std::optional<Block>> HeldBlock(const FsdpParameter& parameter, const Fsd
     shards = degrees.expert_shards();
     shard = at.expert_shard;
   } else if (parameter.tensor_dim != FsdpParameter::kWhole) {
+    const std::int64_t rows = block.shape()[static_cast<std::size_t>(parameter.tensor_dim)];
+    if (rows % parameter.tensor_parts != 0) {
+      return InputError("", whole.name + ": gate and up rows differ in number: they are " +
+                                std::to_string(rows) + " together");
+    }
     block =
         ChunkParts(block, parameter.tensor_dim, parameter.tensor_parts, degrees.tensor, at.tensor);
   }
@@ -73,29 +78,21 @@ Result<std::optional<Block>> HeldBlock(const FsdpParameter& parameter, const Fsd
 Result<GroupLayout> CutByFsdp(const Model& model, std::span<const FsdpParameter> parameters,
                               const FsdpDegrees& degrees, std::int64_t expert_count,
                               std::int64_t rank_count) {
-  GroupLayout group;
-  group.layout_of_rank.reserve(static_cast<std::size_t>(rank_count));
-  std::map<FsdpCoordinates, std::int32_t> built;
-  for (std::int64_t rank = 0; rank < rank_count; ++rank) {
-    const FsdpCoordinates at = PlaceFsdpRank(degrees, rank);
-    const auto [entry, fresh] = built.emplace(at, static_cast<std::int32_t>(group.layouts.size()));
-    group.layout_of_rank.push_back(entry->second);
-    if (!fresh) continue;
-    RankLayoutBuilder builder(model.tensors);
-    for (const FsdpParameter& parameter : parameters) {
-      if (parameter.stage != at.pipeline) continue;
-      const Result<std::optional<Block>> block = HeldBlock(parameter, degrees, at, expert_count);
-      if (!block) return tl::unexpected(block.error());
-      if (!*block) continue;
-      const Result<void> added =
-          builder.AddParameter(parameter.whole.name, parameter.whole.dtype, **block);
-      if (!added) return tl::unexpected(added.error());
-    }
-    Result<RankLayout> layout = std::move(builder).Build();
-    if (!layout) return tl::unexpected(layout.error());
-    group.layouts.push_back(*std::move(layout));
-  }
-  return group;
+  return ShareRankLayouts(
+      rank_count, [&](std::int64_t rank) { return PlaceFsdpRank(degrees, rank); },
+      [&](const FsdpCoordinates& at) -> Result<RankLayout> {
+        RankLayoutBuilder builder(model.tensors);
+        for (const FsdpParameter& parameter : parameters) {
+          if (parameter.stage != at.pipeline) continue;
+          const auto block = HeldBlock(parameter, degrees, at, expert_count);
+          if (!block) return tl::unexpected(block.error());
+          if (!*block) continue;
+          const Result<void> added =
+              builder.AddParameter(parameter.whole.name, parameter.whole.dtype, **block);
+          if (!added) return tl::unexpected(added.error());
+        }
+        return std::move(builder).Build();
+      });
 }
 
 }  // namespace reshard

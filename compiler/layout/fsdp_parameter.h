@@ -36,7 +36,7 @@ struct FsdpParameter {
 
 // The block that the rank at `at` holds; nullopt if it is another expert
 // rank's. Errors, naming the parameter: a scalar, which FSDP refuses; experts
-// that do not divide; a dim other than 0 that FSDP does not divide.
+// that do not divide; equal parts that do not either; a dim other than 0 that FSDP does not divide.
 Result<std::optional<Block>> HeldBlock(const FsdpParameter& parameter, const FsdpDegrees& degrees,
                                        const FsdpCoordinates& at, std::int64_t expert_count);
 

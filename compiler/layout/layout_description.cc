@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "foundation/checked_arithmetic.h"
 #include "schedules/region_table.h"
 
 namespace reshard {
@@ -17,7 +18,7 @@ using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;
 struct Holding {
   const Parameter* parameter = nullptr;
   std::map<TensorIndex, std::vector<Box>> boxes;  // ascending
-  std::int64_t elements = 0;                      // of tensors
+  std::optional<std::int64_t> elements = 0;       // of tensors, where they fit 64 bits
 };
 
 // Of one parameter, by index of the layout; only those that have it.
@@ -46,7 +47,9 @@ std::map<std::string, Holdings> CollectHoldings(const GroupLayout& group) {
       for (std::size_t d = 0; d < region.begin.size(); ++d) {
         box.emplace_back(region.begin[d], region.extent[d]);
       }
-      holding.elements += Elements(region.extent);
+      if (holding.elements) {
+        holding.elements = CheckedAdd(*holding.elements, Elements(region.extent));
+      }
     }
   }
   for (auto& [name, holdings] : all) {
@@ -124,7 +127,7 @@ std::optional<std::string> PlacementOfLine(const std::vector<const Holding*>& li
   for (const Holding* holding : line) {
     if (holding == nullptr) continue;
     held.push_back(holding);
-    if (holding->elements > 0) filled.push_back(holding);
+    if (holding->elements != 0) filled.push_back(holding);
   }
   if (held.empty()) return "";
   // Replicas share their layout.
@@ -254,19 +257,31 @@ std::int64_t Oddity(std::span<const std::string> placements, const Mesh& mesh) {
   return oddity;
 }
 
-// `ranks` counts those of each layout.
-void AddSizes(const Holdings& holdings, std::span<const std::int64_t> ranks,
+// Adds `count` times `bytes` to `sum`; false if it does not fit 64 bits.
+bool AddTimes(std::int64_t count, std::int64_t bytes, std::int64_t& sum) {
+  const std::optional<std::int64_t> all = CheckedMultiply(count, bytes);
+  const std::optional<std::int64_t> more = all ? CheckedAdd(sum, *all) : std::nullopt;
+  if (more) sum = *more;
+  return more.has_value();
+}
+
+// `ranks` counts those of each layout. False if bytes do not fit 64 bits.
+bool AddSizes(const Holdings& holdings, std::span<const std::int64_t> ranks,
               ParameterDescription& described) {
   std::set<TensorIndex> tensors;
   for (const auto& [layout, holding] : holdings) {
     const std::int64_t count = ranks[static_cast<std::size_t>(layout)];
     const std::int64_t element = ElementBytes(holding.parameter->dtype);
     const std::vector<std::int64_t>& shape = holding.parameter->shape;
-    const std::int64_t bytes = Elements(shape) * element;
+    const std::int64_t bytes = Elements(shape) * element;  // they fit: its layout was built
+    const std::optional<std::int64_t> filled =
+        holding.elements ? CheckedMultiply(*holding.elements, element) : std::nullopt;
+    if (!filled || !AddTimes(count, bytes, described.bytes) ||
+        !AddTimes(count, bytes - *filled, described.padding_bytes)) {
+      return false;
+    }
     described.ranks += count;
     described.bytes_max = std::max(described.bytes_max, bytes);
-    described.bytes += count * bytes;
-    described.padding_bytes += count * (bytes - holding.elements * element);
     const auto same = std::find_if(described.shapes.begin(), described.shapes.end(),
                                    [&](const auto& entry) { return entry.first == shape; });
     if (same != described.shapes.end()) {
@@ -277,12 +292,13 @@ void AddSizes(const Holdings& holdings, std::span<const std::int64_t> ranks,
     for (const auto& [tensor, boxes] : holding.boxes) tensors.insert(tensor);
   }
   described.tensors = static_cast<std::int64_t>(tensors.size());
+  return true;
 }
 
 }  // namespace
 
-std::vector<ParameterDescription> DescribeParameters(const GroupLayout& group,
-                                                     std::span<const NamedMesh> meshes) {
+Result<std::vector<ParameterDescription>> DescribeParameters(const GroupLayout& group,
+                                                             std::span<const NamedMesh> meshes) {
   std::vector<std::int64_t> ranks(group.layouts.size(), 0);
   for (const std::int32_t layout : group.layout_of_rank) ++ranks[static_cast<std::size_t>(layout)];
   std::vector<MeshLines> lines;
@@ -292,7 +308,9 @@ std::vector<ParameterDescription> DescribeParameters(const GroupLayout& group,
     ParameterDescription& described = descriptions.emplace_back();
     described.name = name;
     described.dtype = holdings.begin()->second.parameter->dtype;
-    AddSizes(holdings, ranks, described);
+    if (!AddSizes(holdings, ranks, described)) {
+      return InputError(name, "its bytes on all ranks do not fit 64 bits");
+    }
     for (std::size_t m = 0; m < meshes.size(); ++m) {
       const auto placements = Explain(holdings, lines[m]);
       if (!placements) continue;

@@ -15,6 +15,7 @@
 #include "compiler/layout/layout_builder.h"
 #include "compiler/layout/layout_meshes.h"
 #include "compiler/layout/model.h"
+#include "foundation/error.h"
 #include "schedules/dtype.h"
 
 namespace reshard {
@@ -42,9 +43,9 @@ struct ParameterDescription {
 
 // In order of the names. `meshes` are of the same group; of several that explain a parameter the
 // one counts that needs the fewest words beyond R and S: the first of these, or the last where none
-// does without.
-std::vector<ParameterDescription> DescribeParameters(const GroupLayout& group,
-                                                     std::span<const NamedMesh> meshes);
+// does without. An Error, with the parameter's name: bytes that do not fit 64 bits.
+Result<std::vector<ParameterDescription>> DescribeParameters(const GroupLayout& group,
+                                                             std::span<const NamedMesh> meshes);
 
 // The tensors of the model that no rank of the group holds an element of, by name. Tensors without
 // elements do not count.

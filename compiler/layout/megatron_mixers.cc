@@ -48,9 +48,7 @@ Result<void> MegatronLayerBuilder::AddMamba() {
 Result<void> MegatronLayerBuilder::AddDelta() {
   const std::string module = prefix_ + "self_attention.";
   const RoleTensors& convolution = layer_[Role::kDeltaConvolution];
-  const bool input = layer_[Role::kDeltaQkvz].held() || layer_[Role::kDeltaBa].held() ||
-                     layer_[Role::kDeltaQkv].held() || layer_[Role::kDeltaZ].held() ||
-                     layer_[Role::kDeltaB].held() || layer_[Role::kDeltaA].held();
+  const bool input = HoldsDeltaInput(layer_);
   if (input || convolution.held()) {
     const Result<DeltaSizes> sizes = DeltaSizesOf(model_);
     if (!sizes) return tl::unexpected(sizes.error());

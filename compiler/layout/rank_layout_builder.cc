@@ -34,7 +34,7 @@ Result<ParameterIndex> RankLayoutBuilder::AddParameter(Parameter parameter) {
 Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, const Block& block) {
   const Result<ParameterIndex> parameter = AddParameter({std::move(name), dtype, block.shape()});
   if (!parameter) return tl::unexpected(parameter.error());
-  if (block.RegionCount() > kMostRegions) {
+  if (block.RegionCount() > kMostRegions || block.ZeroCount() > kMostRegions) {
     return InputError(layout_.parameters.back().name,
                       "it would be more than " + std::to_string(kMostRegions) + " regions",
                       "order its elements in longer runs");

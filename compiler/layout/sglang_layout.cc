@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/layout/family_expert_stack.h"
 #include "compiler/layout/family_recomputed.h"
 #include "compiler/layout/family_tensors.h"
 #include "compiler/layout/sglang_degrees.h"
@@ -85,6 +86,22 @@ bool RoutesSharedExperts(const FamilyTensors& model) {
   });
 }
 
+// A shared expert becomes one more slot of stacks that are built expert by expert; how SGLang would
+// append it to a stack of the checkpoint's is not known.
+Result<void> CheckExpertsAreListed(const Build& build) {
+  for (const auto& [index, layer] : build.model.layers()) {
+    if (layer.mtp) continue;
+    const auto stack = At(build.fields.Place(), ExpertStackOf(build.model, layer));
+    if (!stack) return tl::unexpected(stack.error());
+    if (!*stack) continue;
+    return build.fields.Field("sharedExperts")
+        ->Fail("the adapter appends a shared expert only to experts listed one by one, and layer " +
+                   std::to_string(index) + " holds them as one stack",
+               "say \"tensor\" or \"replicated\"");
+  }
+  return {};
+}
+
 // What the fields must say for this model.
 Result<void> CheckFields(const Build& build) {
   const SglangDegrees& degrees = build.degrees;
@@ -106,6 +123,7 @@ Result<void> CheckFields(const Build& build) {
           ->Fail("SGLang appends the shared expert only without expert parallelism",
                  "say \"tensor\" or \"replicated\"");
     }
+    if (const Result<void> listed = CheckExpertsAreListed(build); !listed) return listed;
   }
   // On CUDA DeepSeek's shared expert becomes slot E of the stacks; on other machines, with some
   // flags and for some models it does not (models/deepseek_v2.py).

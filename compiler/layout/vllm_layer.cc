@@ -197,10 +197,9 @@ class LayerBuilder {
   // Joined projections keep the checkpoint's order, key head by key head, and are cut between key
   // heads; those apart are joined, each cut alone (layers/mamba/gdn/qwen_gdn_linear_attn.py).
   Result<void> AddDelta() {
-    const RoleTensors& joined = layer_[Role::kDeltaQkvz];
     const RoleTensors& apart = layer_[Role::kDeltaQkv];
     const RoleTensors& convolution = layer_[Role::kDeltaConvolution];
-    if (joined.held() || apart.held() || convolution.held()) {
+    if (HoldsDeltaInput(layer_) || convolution.held()) {
       const Result<DeltaSizes> sizes = DeltaSizesOf(model_);
       if (!sizes) return tl::unexpected(sizes.error());
       const SegmentShare share{rank_.attention.count, rank_.attention.index};

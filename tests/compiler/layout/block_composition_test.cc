@@ -77,10 +77,22 @@ TEST(BlockCompositionTest, InterleavesGroupByGroup) {
 TEST(BlockCompositionTest, TakesInAnyOrderAndAgain) {
   const std::vector<Longs> shapes = {{}, {3, 2}};
   const Block block = Block::OfTensor(1, {3, 2});
-  EXPECT_THAT(Contents(Take(block, 0, Longs{2, 0, 1, 2}), shapes),
+  EXPECT_THAT(Contents(Take(block, 0, Longs{2, 0, 1, 2}).value(), shapes),
               ElementsAre(104, 105, 100, 101, 102, 103, 104, 105));
-  EXPECT_THAT(Contents(Take(block, 1, Longs{1}), shapes), ElementsAre(101, 103, 105));
-  EXPECT_THAT(Take(block, 0, Longs{}).shape(), ElementsAre(0, 2));
+  EXPECT_THAT(Contents(Take(block, 1, Longs{1}).value(), shapes), ElementsAre(101, 103, 105));
+  EXPECT_THAT(Take(block, 0, Longs{}).value().shape(), ElementsAre(0, 2));
+}
+
+// Every second entry of one dim: 2049 pieces. Of another as well: 2049 * 2049, over 2^22.
+TEST(BlockCompositionTest, TakesOfTooManyPiecesAreRefused) {
+  Longs every_second;
+  for (std::int64_t index = 0; index < 2 * 2049; index += 2) every_second.push_back(index);
+  const Result<Block> rows = Take(Block::OfTensor(1, {4098, 4098}), 0, every_second);
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->piece_count(), 2049);
+  const Result<Block> refused = Take(*rows, 1, every_second);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().reason, HasSubstr("too many pieces"));
 }
 
 TEST(BlockCompositionTest, RepeatsEachEntryInARow) {

@@ -40,6 +40,19 @@ TEST(Attention, GroupsAreQueryHeadsThenKeyThenValue) {
               ElementsAre("q 0:30", "k 0:10", "v 0:10", "q 30:60", "k 10:20", "v 10:20"));
 }
 
+// Of twice as many rows with gates, whose number still fits 64 bits.
+TEST(Attention, HeadsBeyondAnyModelAreRefused) {
+  const Model model = Of(R"({"tensors": {"model.norm.weight": {"shape": [8], "dtype": "BF16"}},
+      "family": "qwen3_next", "config": {"num_hidden_layers": 1, "hidden_size": 8,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4611686018427387904}})");
+  const Result<FamilyTensors> tensors = FamilyTensors::Classify(model);
+  ASSERT_TRUE(tensors) << ToString(tensors.error());
+  const Result<AttentionHeads> heads = HeadsOf(*tensors);
+  ASSERT_FALSE(heads);
+  EXPECT_THAT(ToString(heads.error()),
+              HasSubstr("config.head_dim is 4611686018427387904; expected 1 to 1048576"));
+}
+
 // Per query head 10 rows of q, then 10 of its gate: a group of 2 heads is q q | gate gate | k | v.
 TEST(Attention, GatesStandBehindTheQueriesOfAGroup) {
   EXPECT_THAT(Text(RowsByGroup({.query = 4, .key_value = 2, .dim = 10, .gated = true}, Parts())),

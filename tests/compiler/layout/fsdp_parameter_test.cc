@@ -78,6 +78,14 @@ TEST(FsdpParameter, PartsAreCutAlone) {
   EXPECT_THAT(Held(parameter, degrees, 2), ElementsAre(4, 5));
 }
 
+TEST(FsdpParameter, PartsOfUnequalRowsAreRefused) {
+  FsdpParameter parameter = Vector(9, 0);
+  parameter.tensor_parts = 2;
+  const auto refused = HeldBlock(parameter, {.tensor = 2}, {}, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(ToString(refused.error()), HasSubstr("v: gate and up rows differ in number"));
+}
+
 // Six experts over three expert ranks and two shards of each: rank 4 is expert
 // rank 1, shard 1. Tensor parallelism does not cut them.
 TEST(FsdpParameter, ExpertsGoToExpertRanks) {

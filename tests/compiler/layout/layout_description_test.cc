@@ -49,9 +49,25 @@ Described Describe(const std::string& kind, const Model& model, const std::strin
   EXPECT_TRUE(meshes) << ToString(meshes.error());
   if (!group || !meshes) return described;
   described.meshes = *std::move(meshes);
-  described.parameters = DescribeParameters(*group, described.meshes);
+  Result<std::vector<ParameterDescription>> parameters =
+      DescribeParameters(*group, described.meshes);
+  EXPECT_TRUE(parameters) << ToString(parameters.error());
+  if (parameters) described.parameters = *std::move(parameters);
   described.not_held = TensorsNotHeld(model, *group);
   return described;
+}
+
+TEST(LayoutDescription, BytesBeyond64BitsAreRefused) {
+  const std::vector<std::int64_t> shape{std::int64_t{1} << 62};
+  RankLayout layout;
+  layout.parameters = {{"w", DType::kU8, shape}};
+  GroupLayout group;
+  group.layouts = {layout};
+  group.layout_of_rank = {0, 0};
+  const auto described = DescribeParameters(group, {});
+  ASSERT_FALSE(described);
+  EXPECT_EQ(described.error().place, "w");
+  EXPECT_EQ(described.error().reason, "its bytes on all ranks do not fit 64 bits");
 }
 
 TEST(LayoutDescription, PlacementsOfAnExplicitLayoutAreThoseItSays) {

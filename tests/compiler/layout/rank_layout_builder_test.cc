@@ -68,6 +68,16 @@ TEST(RankLayoutBuilderTest, TensorOfAnotherDtypeIsRefused) {
   EXPECT_EQ(added.error().reason, "the parameter is BF16, but tensor b in it is F32");
 }
 
+TEST(RankLayoutBuilderTest, TooManyZerosAreRefused) {
+  const std::vector<Block> few(1 << 12, Block::Zeros({1}));
+  const Block row = Block::Concat(0, few);
+  const std::vector<Block> rows((1 << 10) + 1, row);
+  RankLayoutBuilder builder(Tensors());
+  const auto added = builder.AddParameter("p", DType::kU8, Block::Stack(rows));
+  ASSERT_FALSE(added.has_value());
+  EXPECT_THAT(added.error().reason, HasSubstr("regions"));
+}
+
 TEST(RankLayoutBuilderTest, BytesBeyond64BitsAreRefused) {
   RankLayoutBuilder builder(Tensors());
   const Block huge = Block::Padding({std::int64_t{1} << 31, std::int64_t{1} << 31});

@@ -162,6 +162,22 @@ TEST(SglangLayout, SharedExpertsAreWhereTheFieldSays) {
               HasSubstr("appends the shared expert only without expert parallelism"));
 }
 
+// Llama 4's experts come in one stack for a layer.
+TEST(SglangLayout, SharedExpertsAreNotAppendedToAStackOfTheCheckpoint) {
+  const Model model = Of(R"({"model_type": "llama4_text", "torch_dtype": "bfloat16",
+      "hidden_size": 3, "num_hidden_layers": 1, "num_attention_heads": 4,
+      "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 2,
+      "intermediate_size_mlp": 4, "num_local_experts": 2, "interleave_moe_layer_step": 1,
+      "vocab_size": 64})");
+  EXPECT_THAT(ErrorOf(model, R"({"tensor": 2, "sharedExperts": "appended"})", 2),
+              HasSubstr("sharedExperts: the adapter appends a shared expert only to experts listed "
+                        "one by one, and layer 0 holds them as one stack; say \"tensor\" or "
+                        "\"replicated\""));
+  const GroupLayout apart = Sglang(model, R"({"tensor": 2, "sharedExperts": "tensor"})", 2);
+  EXPECT_THAT(ParameterNames(OfRank(apart, 0)),
+              Contains("model.layers.0.feed_forward.shared_expert.down_proj.weight"));
+}
+
 // Runners that load up before gate.
 TEST(SglangLayout, UpRowsMayComeFirst) {
   const Model model = Of(kSmallDeepSeek);

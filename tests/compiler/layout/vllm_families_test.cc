@@ -203,6 +203,20 @@ TEST(VllmFamilies, EveryParameterOfAHybridModel) {
   EXPECT_THAT(sglang.names("model."), Contains("embed_tokens.weight"));
 }
 
+// A layer that lists some of the input projection.
+TEST(VllmFamilies, HalfADeltaNetIsRefused) {
+  const auto error_of = [](const std::string& part) {
+    const std::string json = R"({"tensors": {"model.layers.0.linear_attn.)" + part +
+                             R"(.weight": {"shape": [20, 8], "dtype": "BF16"}},
+        "family": "qwen3_5", "config": {"num_hidden_layers": 1, "hidden_size": 8,
+            "layer_types": ["linear_attention"], "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4, "linear_key_head_dim": 3, "linear_value_head_dim": 5}})";
+    return Rank(json, R"({"tensor": 2})", 2, 0).error();
+  };
+  EXPECT_THAT(error_of("in_proj_z"), HasSubstr("in_proj would hold some parts only"));
+  EXPECT_THAT(error_of("in_proj_z"), HasSubstr("list all parts or none"));
+}
+
 const std::string kOss =
     R"({"model_type": "gpt_oss", "torch_dtype": "bfloat16", "hidden_size": 3,
         "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 2,
