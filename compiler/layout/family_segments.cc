@@ -69,6 +69,13 @@ Result<std::vector<RowRange>> SegmentRows(const FamilyTensors& model, const Role
   return rows;
 }
 
+// A family of one's own need not know all roles that an input projection is made of.
+tl::unexpected<Error> FewParts(const FamilyTensors& model, const RoleTensors& part) {
+  return InputError("family " + model.family().name,
+                    "it has " + NameOf(model, part) + " but not all parts of that projection",
+                    "give patterns for delta.qkvz and delta.ba, or for delta.qkv, z, b and a");
+}
+
 }  // namespace
 
 Result<MambaSizes> MambaSizesOf(const FamilyTensors& model) {
@@ -134,6 +141,7 @@ Result<std::vector<RowRange>> DeltaInputRows(const FamilyTensors& model, const D
   const Result<std::vector<RoleTensors>> joined = Together(model, layer, kDeltaJoined, "in_proj");
   if (!joined) return tl::unexpected(joined.error());
   if (!joined->empty()) {
+    if (joined->size() != kDeltaJoined.size()) return FewParts(model, joined->front());
     const RoleTensors& qkvz = joined->front();
     const RoleTensors& ba = joined->back();
     const Result<Share> heads =
@@ -157,6 +165,7 @@ Result<std::vector<RowRange>> DeltaInputRows(const FamilyTensors& model, const D
   const Result<std::vector<RoleTensors>> flat = Together(model, layer, kDeltaApart, "in_proj");
   if (!flat) return tl::unexpected(flat.error());
   if (flat->empty()) return rows;
+  if (flat->size() != kDeltaApart.size()) return FewParts(model, flat->front());
   const Segment keys{sizes.key_heads, sizes.key_dim};
   const Segment values{sizes.key_heads, ratio * sizes.value_dim};
   const Segment scalars{sizes.key_heads, ratio};

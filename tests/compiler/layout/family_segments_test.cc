@@ -1,11 +1,14 @@
 #include "compiler/layout/family_segments.h"
 
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "family_test_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_directory.h"
 
 namespace reshard {
 namespace {
@@ -117,6 +120,29 @@ TEST(Segments, DeltaTensorsApartAreJoined) {
   EXPECT_THAT(Text(*tensors, DeltaInputRows(*tensors, *sizes, tensors->layers().at(0), {2, 1})),
               ElementsAre("in_proj_qkv 3:6", "in_proj_qkv 9:12", "in_proj_qkv 22:32",
                           "in_proj_z 10:20", "in_proj_b 2:4", "in_proj_a 2:4"));
+}
+
+// A family of one's own that knows the projection, but one tensor of it less.
+TEST(Segments, AFamilyThatKnowsSomePartsOnlyIsRefused) {
+  for (const auto& [file, missing] :
+       {std::pair<std::string, std::string>{"qwen3_5", "delta.z"},
+        std::pair<std::string, std::string>{"qwen3_next", "delta.ba"}}) {
+    SCOPED_TRACE(missing);
+    std::ifstream lines(SourceDirectory() + "/compiler/layout/families/" + file + ".json");
+    std::string family;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("\"role\": \"" + missing + "\"") == std::string::npos) family += line + "\n";
+    }
+    const Result<Model> model =
+        ModelOf(R"({"family": )" + family + R"(, "config": )" + kDelta + R"("model_type": "x"}})");
+    ASSERT_TRUE(model) << ToString(model.error());
+    const Result<FamilyTensors> tensors = FamilyTensors::Classify(*model);
+    ASSERT_TRUE(tensors) << ToString(tensors.error());
+    const Result<DeltaSizes> sizes = DeltaSizesOf(*tensors);
+    ASSERT_TRUE(sizes) << ToString(sizes.error());
+    EXPECT_THAT(Text(*tensors, DeltaInputRows(*tensors, *sizes, tensors->layers().at(0), {2, 1})),
+                ElementsAre(HasSubstr("but not all parts of that projection")));
+  }
 }
 
 }  // namespace
