@@ -340,7 +340,8 @@ Result<JobAssembly> Assemble(const std::string& place, const Cluster& cluster, c
   if (!chosen) return tl::unexpected(chosen.error());
   choice.NoteLacking(*chosen, assembly.notices);
   for (std::size_t t = 0; t < chosen->size(); ++t) {
-    if ((*chosen)[t] >= 0) records.tensors.push_back(model.tensors[t]);
+    if ((*chosen)[t] < 0) continue;
+    records.tensors.push_back(ViewedTensor(model, static_cast<TensorIndex>(t)));
   }
   for (const ConvertedTensor& one : converted) {
     const TensorIndex moved = (*chosen)[static_cast<std::size_t>(one.tensor)];

@@ -25,10 +25,16 @@ struct JobInputs {
   Side destination;
 };
 
-// Reads a job whose files lie in `folder`.
-Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder);
+// In which shapes the regions of layouts count tensors (Model::views).
+enum class RegionShapes {
+  kAsListed,  // those of the model
+  kViewed,    // as its family sees them, where nothing is cast
+};
 
-// Reads `path`. `settings` are --set path=value edits.
+// Reads a job whose files lie in `folder`.
+Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder, RegionShapes shapes);
+
+// Reads `path`, shapes as listed. `settings` are --set path=value edits.
 Result<JobInputs> ReadJobInputs(
     const std::string& path, const std::vector<std::pair<std::string, std::string>>& settings = {});
 

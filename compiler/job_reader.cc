@@ -1,10 +1,12 @@
 #include <utility>
 
+#include "compiler/form_union.h"
 #include "compiler/job.h"
 #include "compiler/job_assembly.h"
 #include "compiler/job_inputs.h"
 #include "compiler/job_options.h"
 #include "compiler/job_side.h"
+#include "compiler/layout/family_views.h"
 #include "compiler/layout/model_reader.h"
 #include "foundation/digest.h"
 #include "foundation/json_edit.h"
@@ -38,8 +40,27 @@ Result<JsonDocument> ReadEdited(const std::string& path,
   return document;
 }
 
+// Both sides, of the model and cluster that `inputs` has.
+Result<void> ReadSides(const JsonCursor& job, const Folder& folder, JobInputs& inputs) {
+  const auto read_side = [&](const std::string& name,
+                             const std::vector<Cast>* inherited) -> Result<Side> {
+    const Result<JsonCursor> field = job.Field(name);
+    if (!field) return tl::unexpected(field.error());
+    return ReadSide(*field, name, inputs.model, inputs.cluster, folder, inherited);
+  };
+  Result<Side> source = read_side("source", nullptr);
+  if (!source) return tl::unexpected(source.error());
+  inputs.source = *std::move(source);
+  const Result<std::vector<Cast>> outgoing = OutgoingCasts(inputs.source);
+  if (!outgoing) return tl::unexpected(outgoing.error());
+  Result<Side> destination = read_side("destination", &*outgoing);
+  if (!destination) return tl::unexpected(destination.error());
+  inputs.destination = *std::move(destination);
+  return {};
+}
+
 Result<Job> JobOf(const JsonDocument& document, const Folder& folder) {
-  Result<JobInputs> inputs = ReadJobInputs(document, folder);
+  Result<JobInputs> inputs = ReadJobInputs(document, folder, RegionShapes::kViewed);
   if (!inputs) return tl::unexpected(inputs.error());
   JsonValue::Object canonical;
   canonical.emplace_back("cluster", ClusterToJson(inputs->description));
@@ -63,7 +84,8 @@ Result<Job> JobOf(const JsonDocument& document, const Folder& folder) {
 
 }  // namespace
 
-Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder) {
+Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder,
+                                RegionShapes shapes) {
   const JsonCursor cursor(job);
   const Result<void> known =
       cursor.ExpectFields({"cluster", "model", "source", "destination", "options"});
@@ -84,20 +106,17 @@ Result<JobInputs> ReadJobInputs(const JsonDocument& job, const Folder& folder) {
   if (!model) return tl::unexpected(model.error());
   inputs.model = *std::move(model);
 
-  const auto read_side = [&](const std::string& name,
-                             const std::vector<Cast>* inherited) -> Result<Side> {
-    const Result<JsonCursor> field = cursor.Field(name);
-    if (!field) return tl::unexpected(field.error());
-    return ReadSide(*field, name, inputs.model, inputs.cluster, folder, inherited);
-  };
-  Result<Side> source = read_side("source", nullptr);
-  if (!source) return tl::unexpected(source.error());
-  inputs.source = *std::move(source);
-  const Result<std::vector<Cast>> outgoing = OutgoingCasts(inputs.source);
-  if (!outgoing) return tl::unexpected(outgoing.error());
-  Result<Side> destination = read_side("destination", &*outgoing);
-  if (!destination) return tl::unexpected(destination.error());
-  inputs.destination = *std::move(destination);
+  if (shapes == RegionShapes::kViewed) inputs.model.views = ViewsOfFamily(inputs.model);
+  if (const Result<void> read = ReadSides(cursor, folder, inputs); !read) {
+    return tl::unexpected(read.error());
+  }
+  // Blocks of a cast are of tensors as listed.
+  if (!inputs.model.views.empty() && (HasForms(inputs.source) || HasForms(inputs.destination))) {
+    inputs.model.views.clear();
+    if (const Result<void> read = ReadSides(cursor, folder, inputs); !read) {
+      return tl::unexpected(read.error());
+    }
+  }
   return inputs;
 }
 
@@ -105,7 +124,7 @@ Result<JobInputs> ReadJobInputs(const std::string& path,
                                 const std::vector<std::pair<std::string, std::string>>& settings) {
   const Result<JsonDocument> document = ReadEdited(path, settings);
   if (!document) return tl::unexpected(document.error());
-  return ReadJobInputs(*document, Folder::Of(path));
+  return ReadJobInputs(*document, Folder::Of(path), RegionShapes::kAsListed);
 }
 
 Result<Job> ReadJob(const std::string& path,

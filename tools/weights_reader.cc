@@ -14,6 +14,23 @@
 namespace reshard {
 namespace {
 
+// Whether `shape` is `stored`, some dims of it seen as several: the elements and their order are
+// the same (tensors that alternate by columns are planned so).
+bool IsViewOf(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& stored) {
+  std::size_t next = 0;
+  for (const std::int64_t size : stored) {
+    if (next == shape.size()) return false;
+    std::int64_t seen = shape[next++];
+    while (seen != size && next < shape.size() && seen != 0) {
+      const std::optional<std::int64_t> longer = CheckedMultiply(seen, shape[next++]);
+      if (!longer || *longer > size) return false;
+      seen = *longer;
+    }
+    if (seen != size) return false;
+  }
+  return next == shape.size();
+}
+
 std::string ShapeText(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (const std::int64_t size : shape) {
@@ -114,7 +131,7 @@ Result<void> WeightsReader::Expect(const Tensor& tensor) const {
   const DType dtype = stored->second.dtype;
   const bool widens =
       tensor.dtype == DType::kF32 && (dtype == DType::kBF16 || dtype == DType::kF16);
-  if ((dtype != tensor.dtype && !widens) || stored->second.shape != tensor.shape) {
+  if ((dtype != tensor.dtype && !widens) || !IsViewOf(tensor.shape, stored->second.shape)) {
     return InputError(place,
                       "is " + std::string(Name(dtype)) + " " + ShapeText(stored->second.shape) +
                           " in the weights and " + std::string(Name(tensor.dtype)) + " " +

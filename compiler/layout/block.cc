@@ -275,6 +275,38 @@ Result<Block> Block::SplitDim(int dim, std::int64_t inner) const {
   return result;
 }
 
+void Block::SwapEnds(Piece& piece) {
+  std::swap(piece.tensor_origin, piece.block_origin);
+  for (Loop& loop : piece.loops) {
+    std::swap(loop.tensor_dim, loop.block_dim);
+    std::swap(loop.tensor_step, loop.block_step);
+  }
+}
+
+// A piece walks tensor and block alike, so a dim of its tensor splits as a dim of the block does.
+Result<Block> Block::Viewed(const TensorViews& views) const {
+  Block result;
+  result.shape_ = shape_;
+  result.pieces_.reserve(pieces_.size());
+  for (const Piece& piece : pieces_) {
+    const auto view = views.find(piece.tensor);
+    if (view == views.end()) {
+      result.pieces_.push_back(piece);
+      continue;
+    }
+    Piece swapped = piece;
+    SwapEnds(swapped);
+    const auto first = static_cast<std::ptrdiff_t>(result.pieces_.size());
+    SplitPiece(std::move(swapped), view->second.dim, view->second.inner, result.pieces_);
+    std::for_each(result.pieces_.begin() + first, result.pieces_.end(), SwapEnds);
+    if (result.piece_count() > kMostPieces) {
+      return InputError("", "seen by " + std::to_string(view->second.inner) +
+                                ", a tensor in it is cut into too many pieces");
+    }
+  }
+  return result;
+}
+
 // Makes one loop of two that continue each other in tensor and block, so that splitting a dim and
 // merging it again leaves no trace.
 void Block::JoinLoops(Piece& piece) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "compiler/layout/tensor_view.h"
 #include "foundation/error.h"
 #include "schedules/job_records.h"
 #include "schedules/region_table.h"
@@ -52,6 +53,10 @@ class Block {
   Result<Block> SplitDim(int dim, std::int64_t inner) const;
   // Dims `dim` and `dim + 1` become one. An Error if its size does not fit 64 bits.
   Result<Block> MergeDims(int dim) const;
+  // The same elements, their tensors seen as `views` say: what regions and fragments count in. The
+  // views fit the tensors (precondition). An Error if that cuts the block into more than
+  // kMostPieces.
+  Result<Block> Viewed(const TensorViews& views) const;
   // Padding behind, up to `size` along `dim`; `size` is at least the present one (precondition).
   Block PadTo(int dim, std::int64_t size) const;
 
@@ -88,6 +93,8 @@ class Block {
   static void SplitPiece(Piece piece, std::int32_t dim, std::int64_t inner,
                          std::vector<Piece>& split);
   static void JoinLoops(Piece& piece);
+  // Tensor and block change places.
+  static void SwapEnds(Piece& piece);
 
   std::vector<std::int64_t> shape_;
   std::vector<Piece> pieces_;

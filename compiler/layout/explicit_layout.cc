@@ -217,7 +217,7 @@ Result<std::optional<Block>> LocalJoined(const Resolved& layout, const JoinedPar
 }
 
 Result<RankLayout> BuildRank(const JsonCursor& fields, const Resolved& layout, std::int32_t rank) {
-  RankLayoutBuilder builder(layout.model->tensors);
+  RankLayoutBuilder builder(*layout.model);
   for (const TensorIndex tensor : layout.own) {
     const std::optional<Block> local = LocalTensor(layout, tensor, rank);
     if (!local) continue;

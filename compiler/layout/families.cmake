@@ -23,6 +23,7 @@ target_sources(reshard_layout PRIVATE
     family_roles.cc
     family_segments.cc
     family_tensors.cc
+    family_views.cc
     fsdp_degrees.cc
     fsdp_layout.cc
     fsdp_parameter.cc

@@ -81,7 +81,7 @@ Result<GroupLayout> CutByFsdp(const Model& model, std::span<const FsdpParameter>
   return ShareRankLayouts(
       rank_count, [&](std::int64_t rank) { return PlaceFsdpRank(degrees, rank); },
       [&](const FsdpCoordinates& at) -> Result<RankLayout> {
-        RankLayoutBuilder builder(model.tensors);
+        RankLayoutBuilder builder(model);
         for (const FsdpParameter& parameter : parameters) {
           if (parameter.stage != at.pipeline) continue;
           const auto block = HeldBlock(parameter, degrees, at, expert_count);

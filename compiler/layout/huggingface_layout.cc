@@ -9,7 +9,7 @@ namespace reshard {
 namespace {
 
 Result<RankLayout> WholeModel(const Model& model, HuggingfaceNames names) {
-  RankLayoutBuilder builder(model.tensors);
+  RankLayoutBuilder builder(model);
   if (names == HuggingfaceNames::kPublished) {
     for (std::size_t t = 0; t < model.tensors.size(); ++t) {
       const Tensor& tensor = model.tensors[t];

@@ -67,7 +67,7 @@ Result<void> AddEnds(const FamilyTensors& model, const MegatronDegrees& degrees,
 
 Result<RankLayout> BuildRank(const FamilyTensors& model, const MegatronDegrees& degrees,
                              const MegatronStages& stages, const MegatronCoordinates& at) {
-  RankLayoutBuilder builder(model.model().tensors);
+  RankLayoutBuilder builder(model.model());
   const bool holds_mtp = degrees.mtp && model.mtp_layer_count() > 0;
   const Result<void> ends = AddEnds(model, degrees, stages, at, holds_mtp, builder);
   if (!ends) return tl::unexpected(ends.error());

@@ -16,6 +16,13 @@ std::optional<TensorIndex> Model::Find(std::string_view name) const {
   return static_cast<TensorIndex>(found - tensors.begin());
 }
 
+Tensor ViewedTensor(const Model& model, TensorIndex tensor) {
+  Tensor viewed = model.tensors[static_cast<std::size_t>(tensor)];
+  const auto view = model.views.find(tensor);
+  if (view != model.views.end()) viewed.shape = ViewedShape(view->second, viewed.shape);
+  return viewed;
+}
+
 Result<void> NormaliseTensors(const std::string& place, std::vector<Tensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(),
             [](const Tensor& a, const Tensor& b) { return a.name < b.name; });

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/layout/tensor_view.h"
 #include "foundation/error.h"
 #include "foundation/json_cursor.h"
 #include "foundation/json_value.h"
@@ -28,6 +29,10 @@ struct Model {
   // (Family::stored) included; so a layout of it holds them like any others.
   bool functions_applied = false;
 
+  // How regions and fragments see tensors, where not as listed: layouts are given in the shapes of
+  // `tensors`, what is built of them is boxes of these views.
+  TensorViews views;
+
   // The index of the tensor of that name.
   std::optional<TensorIndex> Find(std::string_view name) const;
   // The config as a place to read fields from.
@@ -36,6 +41,9 @@ struct Model {
 
 // Dims a tensor may have at most.
 inline constexpr std::size_t kTensorDimsMax = 32;
+
+// The tensor as regions and fragments see it.
+Tensor ViewedTensor(const Model& model, TensorIndex tensor);
 
 // Sorts tensors by name and checks them: names differ and are not empty, sizes are not negative,
 // the bytes of each tensor and of all together fit 64 bits. Errors name `place` and the tensor.

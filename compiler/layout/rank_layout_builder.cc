@@ -34,22 +34,41 @@ Result<ParameterIndex> RankLayoutBuilder::AddParameter(Parameter parameter) {
 Result<void> RankLayoutBuilder::AddParameter(std::string name, DType dtype, const Block& block) {
   const Result<ParameterIndex> parameter = AddParameter({std::move(name), dtype, block.shape()});
   if (!parameter) return tl::unexpected(parameter.error());
-  if (block.RegionCount() > kMostRegions || block.ZeroCount() > kMostRegions) {
-    return InputError(layout_.parameters.back().name,
-                      "it would be more than " + std::to_string(kMostRegions) + " regions",
-                      "order its elements in longer runs");
-  }
   const std::int64_t first = layout_.regions.size();
-  block.AppendRegions(*parameter, layout_.regions);
-  block.AppendZeros(*parameter, layout_.zeros);
+  const Result<Block> viewed = model_->views.empty() ? block : block.Viewed(model_->views);
+  Result<void> appended =
+      viewed ? AppendRegions(*parameter, *viewed) : Result<void>(tl::unexpected(viewed.error()));
+  if (!appended) {
+    appended.error().place = layout_.parameters.back().name;
+    return appended;
+  }
   for (std::int64_t r = first; r < layout_.regions.size(); ++r) {
-    const Tensor& tensor = tensors_[static_cast<std::size_t>(layout_.regions[r].tensor)];
+    const Tensor& tensor = model_->tensors[static_cast<std::size_t>(layout_.regions[r].tensor)];
     if (tensor.dtype == dtype) continue;
     return InputError(layout_.parameters.back().name,
                       "the parameter is " + std::string(Name(dtype)) + ", but tensor " +
                           tensor.name + " in it is " + std::string(Name(tensor.dtype)));
   }
   return {};
+}
+
+Result<void> RankLayoutBuilder::AppendRegions(ParameterIndex parameter, const Block& block) {
+  if (block.RegionCount() > kMostRegions || block.ZeroCount() > kMostRegions) {
+    return InputError("", "it would be more than " + std::to_string(kMostRegions) + " regions",
+                      "order its elements in longer runs");
+  }
+  block.AppendRegions(parameter, layout_.regions);
+  block.AppendZeros(parameter, layout_.zeros);
+  return {};
+}
+
+void RankLayoutBuilder::AddRegion(const Region& region) {
+  const auto view = model_->views.find(region.tensor);
+  if (view == model_->views.end()) {
+    layout_.regions.Add(region);
+  } else {
+    AddViewed(view->second, region, layout_.regions);
+  }
 }
 
 Result<RankLayout> RankLayoutBuilder::Build() && {

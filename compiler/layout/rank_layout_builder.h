@@ -1,20 +1,21 @@
 // Blocks -> what one rank holds.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "compiler/layout/block.h"
+#include "compiler/layout/model.h"
 #include "foundation/error.h"
 #include "schedules/job_records.h"
 
 namespace reshard {
 
-// Collects the parameters of one rank. Tensor indices in blocks are indices into `tensors`, which
-// must outlive the builder.
+// Collects the parameters of one rank. Tensor indices in blocks are indices into the tensors of
+// `model`, which must outlive the builder; blocks and regions given are of the tensors as listed,
+// the layout that comes out is of their views (Model::views).
 class RankLayoutBuilder {
  public:
-  explicit RankLayoutBuilder(std::span<const Tensor> tensors) : tensors_(tensors) {}
+  explicit RankLayoutBuilder(const Model& model) : model_(&model) {}
 
   // A parameter of the block's shape. Errors, their place the parameter's name: its bytes do not
   // fit 64 bits; a tensor in it has another dtype.
@@ -23,7 +24,7 @@ class RankLayoutBuilder {
   // A parameter that regions added one by one fill; its index among those added. Errors as above.
   Result<ParameterIndex> AddParameter(Parameter parameter);
   // Preconditions: the region lies inside its parameter and tensor, and their dtypes are equal.
-  void AddRegion(const Region& region) { layout_.regions.Add(region); }
+  void AddRegion(const Region& region);
   // Elements that the refit fills with zeros: of kZeroTensor, begin 0, inside their parameter.
   void AddZeros(const Region& region) { layout_.zeros.Add(region); }
 
@@ -34,7 +35,9 @@ class RankLayoutBuilder {
   Result<RankLayout> Build() &&;
 
  private:
-  std::span<const Tensor> tensors_;
+  Result<void> AppendRegions(ParameterIndex parameter, const Block& block);
+
+  const Model* model_;
   RankLayout layout_;
 };
 

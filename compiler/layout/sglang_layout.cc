@@ -158,7 +158,7 @@ EngineRank RankOf(const SglangDegrees& degrees, const SglangCoordinates& at,
 }
 
 Result<RankLayout> BuildRank(const Build& build, const SglangCoordinates& at) {
-  RankLayoutBuilder builder(build.model.model().tensors);
+  RankLayoutBuilder builder(build.model.model());
   if (const Result<void> ends = AddEnds(build, at, builder); !ends) {
     return tl::unexpected(ends.error());
   }

@@ -64,7 +64,7 @@ Result<void> AddEnds(const Build& build, const VllmCoordinates& at, RankLayoutBu
 }
 
 Result<RankLayout> BuildRank(const Build& build, const VllmCoordinates& at) {
-  RankLayoutBuilder builder(build.model.model().tensors);
+  RankLayoutBuilder builder(build.model.model());
   if (const Result<void> ends = AddEnds(build, at, builder); !ends) {
     return tl::unexpected(ends.error());
   }

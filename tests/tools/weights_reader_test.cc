@@ -66,8 +66,23 @@ TEST_F(WeightsReaderTest, SaysWhatIsNotAsExpected) {
   EXPECT_TRUE(reader->Expect({"a", DType::kF32, {2}}));  // holds BF16 exactly
   EXPECT_EQ(reader->StoredDType("a"), DType::kBF16);
   EXPECT_FALSE(reader->Expect({"a", DType::kF64, {2}}));
-  EXPECT_THAT(ToString(reader->Expect({"a", DType::kBF16, {1, 2}}).error()),
-              HasSubstr("a: is BF16 [2] in the weights and BF16 [1, 2] in the plan"));
+  EXPECT_THAT(ToString(reader->Expect({"a", DType::kBF16, {2, 1}}).error()),
+              HasSubstr("a: is BF16 [2] in the weights and BF16 [2, 1] in the plan"));
+}
+
+// A plan may see a dim as two; the elements are the same. [4, 6] is no view of [6, 4].
+TEST_F(WeightsReaderTest, AViewOfATensorIsTheTensor) {
+  const Result<WeightsReader> reader = WeightsReader::Open(
+      WriteTensors("m.safetensors", R"({"a":{"dtype":"U8","shape":[4,6],"data_offsets":[0,24]}})",
+                   "123456789012345678901234"));
+  ASSERT_TRUE(reader) << ToString(reader.error());
+  EXPECT_TRUE(reader->Expect({"a", DType::kU8, {4, 6}}));
+  EXPECT_TRUE(reader->Expect({"a", DType::kU8, {4, 3, 2}}));
+  EXPECT_TRUE(reader->Expect({"a", DType::kU8, {2, 2, 6}}));
+  for (const std::vector<std::int64_t>& other : std::vector<std::vector<std::int64_t>>{
+           {6, 4}, {4}, {24}, {4, 2, 2}, {4, 4, 2}, {8, 3}, {4, 6, 2}, {0, 6}}) {
+    EXPECT_FALSE(reader->Expect({"a", DType::kU8, other}));
+  }
 }
 
 TEST_F(WeightsReaderTest, BytesThatAreNotThoseOfTheShapeAreRefused) {

@@ -279,6 +279,33 @@ class RandomBlocks {
     }
   }
 
+  // Views of about half of the tensors that have an even dim or one that divides by 3.
+  TensorViews RandomViews() {
+    TensorViews views;
+    for (const auto& [tensor, shape] : shapes_) {
+      for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+        const std::int64_t inner = Pick(2, 3);
+        if (shape[dim] % inner != 0 || Pick(0, 1) == 0) continue;
+        views[tensor] = {static_cast<std::int32_t>(dim), inner};
+      }
+    }
+    return views;
+  }
+
+  // What is seen by twos or threes holds the same elements, since their row-major order is the
+  // same.
+  void ExpectEqualViewed(const Pair& pair) {
+    const TensorViews views = RandomViews();
+    const Result<Block> viewed = pair.block.Viewed(views);
+    ASSERT_TRUE(viewed.has_value()) << history_;
+    std::map<TensorIndex, Shape> shapes = shapes_;
+    for (const auto& [tensor, view] : views) {
+      shapes[tensor] = ViewedShape(view, shapes[tensor]);
+    }
+    ASSERT_EQ(viewed->shape(), pair.elements.shape) << history_;
+    ASSERT_EQ(ElementsOfRegions(*viewed, shapes), pair.elements.values) << history_;
+  }
+
   void ExpectEqual(const Pair& pair) const {
     ASSERT_EQ(pair.block.shape(), pair.elements.shape) << history_;
     ASSERT_EQ(ElementsOfRegions(pair.block, shapes_), pair.elements.values) << history_;
@@ -371,8 +398,26 @@ TEST(BlockTest, AnyExpressionEqualsItsElementsWrittenOut) {
       if (Product(pair.elements.shape) > 4000) break;
     }
     blocks.ExpectEqual(pair);
+    blocks.ExpectEqualViewed(pair);
     if (HasFatalFailure()) return;
   }
+}
+
+// Every other column is a region of its own, and one box where columns are seen by twos.
+TEST(BlockTest, AlternatingColumnsAreOneRegionOfTheirView) {
+  const Block pairs = *Block::OfTensor(0, {5, 12}).SplitDim(1, 2);
+  const Block odd = *pairs.Slice(2, 1, 2).MergeDims(1);
+  EXPECT_EQ(odd.shape(), (Shape{5, 6}));
+  EXPECT_EQ(odd.RegionCount(), 6);
+  const Block viewed = *odd.Viewed({{0, {.dim = 1, .inner = 2}}});
+  ASSERT_EQ(viewed.RegionCount(), 1);
+  RegionTable regions;
+  viewed.AppendRegions(0, regions);
+  const Region region = regions[0];
+  EXPECT_EQ(Shape(region.begin.begin(), region.begin.end()), (Shape{0, 0, 1}));
+  EXPECT_EQ(Shape(region.extent.begin(), region.extent.end()), (Shape{5, 6, 1}));
+  EXPECT_EQ(region.stride[0], 6);
+  EXPECT_EQ(region.stride[1], 1);
 }
 
 }  // namespace

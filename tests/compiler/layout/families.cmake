@@ -16,6 +16,7 @@ reshard_test(frameworks_test
     family_roles_test.cc
     family_segments_test.cc
     family_tensors_test.cc
+    family_views_test.cc
     family_test_model.cc
     fsdp_degrees_test.cc
     fsdp_layout_test.cc

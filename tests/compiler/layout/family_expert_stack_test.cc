@@ -51,7 +51,7 @@ using Formula = std::function<std::int64_t(std::int64_t row, std::int64_t column
 
 void ExpectBlock(const FamilyTensors& tensors, const Block& block, std::int64_t rows,
                  std::int64_t columns, const Formula& element) {
-  RankLayoutBuilder builder(tensors.model().tensors);
+  RankLayoutBuilder builder(tensors.model());
   const Result<void> added = builder.AddParameter("p", DType::kF32, block);
   ASSERT_TRUE(added) << ToString(added.error());
   const std::vector<std::int64_t> held =

@@ -36,12 +36,12 @@ class LinearTest : public ::testing::Test {
 
   // The lines of all parameters of one cut, and the error if there is one.
   std::vector<std::string> Add(const LinearCut& cut, const LinearNames& names = Names()) const {
-    RankLayoutBuilder builder(model_.tensors);
+    RankLayoutBuilder builder(model_);
     const Result<void> added = LinearBuilder(tensors_, builder).Add(names, cut);
     return added ? Text(std::move(builder)) : std::vector<std::string>{ToString(added.error())};
   }
   std::vector<std::string> Stack(const std::vector<LinearCut>& cuts) const {
-    RankLayoutBuilder builder(model_.tensors);
+    RankLayoutBuilder builder(model_);
     const Result<void> added = LinearBuilder(tensors_, builder).AddStack(Names(), cuts);
     return added ? Text(std::move(builder)) : std::vector<std::string>{ToString(added.error())};
   }
@@ -148,7 +148,7 @@ TEST_F(LinearTest, PartsMustBeEquallyWideAndOfOneDtype) {
       DType::kF8E5M2;
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(mixed);
   ASSERT_TRUE(tensors);
-  RankLayoutBuilder builder(mixed.tensors);
+  RankLayoutBuilder builder(mixed);
   const FamilyLayer& layer = tensors->layers().at(0);
   const Result<void> added =
       LinearBuilder(*tensors, builder)
@@ -173,7 +173,7 @@ TEST(Linear, ShapesThatAreNoLinearsAreRefused) {
     EXPECT_TRUE(model) << ToString(model.error());
     const Result<FamilyTensors> tensors = FamilyTensors::Classify(*model);
     EXPECT_TRUE(tensors) << ToString(tensors.error());
-    RankLayoutBuilder builder(model->tensors);
+    RankLayoutBuilder builder(*model);
     const RoleTensors& up = tensors->layers().at(0)[Role::kMlpUp];
     const Result<void> added =
         LinearBuilder(*tensors, builder)
@@ -198,7 +198,7 @@ TEST(Linear, DimsBehindTheRowsAreTakenWhole) {
   ASSERT_TRUE(tensors) << ToString(tensors.error());
   const RoleTensors& convolution = tensors->layers().at(0)[Role::kMambaConvolution];
   LinearCut cut{.rows = {{convolution, 3, 5}, {convolution, 0, 1}}};
-  RankLayoutBuilder builder(model->tensors);
+  RankLayoutBuilder builder(*model);
   LinearBuilder linear(*tensors, builder);
   ASSERT_TRUE(linear.Add({.weight = "w", .bias = "b"}, cut));
   cut.column_end = 1;

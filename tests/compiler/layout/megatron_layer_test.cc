@@ -28,7 +28,7 @@ Held LayerOf(const std::string& json, std::int64_t layer, const MegatronDegrees&
   held.model = *std::move(model);
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(held.model);
   EXPECT_TRUE(tensors) << ToString(tensors.error());
-  RankLayoutBuilder builder(held.model.tensors);
+  RankLayoutBuilder builder(held.model);
   const Result<void> added =
       AddMegatronLayer(*tensors, degrees, at, tensors->layers().at(layer), builder);
   if (!added) {

@@ -115,12 +115,13 @@ Sharding ShardingOf(const std::vector<std::string>& placements, std::vector<int>
 // The rows of a [rows] tensor that the rank at `coordinate` holds.
 std::vector<std::string> Rows(std::int64_t rows, const Sharding& sharding, const Mesh& mesh,
                               const std::vector<std::int64_t>& coordinate) {
-  const std::vector<Tensor> tensors = {{"t", DType::kBF16, {rows}}};
-  EXPECT_TRUE(CheckSharding(sharding, mesh, tensors[0].shape).has_value());
-  RankLayoutBuilder builder(tensors);
+  Model model;
+  model.tensors = {{"t", DType::kBF16, {rows}}};
+  EXPECT_TRUE(CheckSharding(sharding, mesh, model.tensors[0].shape).has_value());
+  RankLayoutBuilder builder(model);
   const Block local = LocalBlock(Block::OfTensor(0, {rows}), sharding, mesh, coordinate);
   EXPECT_TRUE(builder.AddParameter("t", DType::kBF16, local).has_value());
-  return Contents(tensors, *std::move(builder).Build(), "t");
+  return Contents(model.tensors, *std::move(builder).Build(), "t");
 }
 
 // Case C4: torch holds [0, 1, 3] and [2, 4].
@@ -283,10 +284,12 @@ TEST(PlacementTest, AnyShardingEqualsCuttingListsOfIndices) {
 
     const Block local = LocalBlock(Block::OfTensor(0, tensor.shape), sharding, mesh, coordinate);
     ASSERT_EQ(local.shape(), shape) << "seed " << seed;
-    const std::vector<Tensor> tensors = {tensor};
-    RankLayoutBuilder builder(tensors);
+    Model model;
+    model.tensors = {tensor};
+    RankLayoutBuilder builder(model);
     ASSERT_TRUE(builder.AddParameter("t", DType::kF32, local).has_value());
-    ASSERT_EQ(Contents(tensors, *std::move(builder).Build(), "t"), expected) << "seed " << seed;
+    ASSERT_EQ(Contents(model.tensors, *std::move(builder).Build(), "t"), expected)
+        << "seed " << seed;
   }
 }
 

@@ -25,7 +25,7 @@ Held LayerOf(Model model, std::int64_t layer, const VllmDegrees& degrees, const 
   held.model = std::move(model);
   const Result<FamilyTensors> tensors = FamilyTensors::Classify(held.model);
   EXPECT_TRUE(tensors) << ToString(tensors.error());
-  RankLayoutBuilder builder(held.model.tensors);
+  RankLayoutBuilder builder(held.model);
   const Result<void> added =
       AddVllmLayer(*tensors, degrees, at, experts, tensors->layers().at(layer), builder);
   if (!added) {
