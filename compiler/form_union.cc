@@ -145,7 +145,12 @@ class Union {
   }
 
   Result<void> NameTensors() {
-    std::vector<std::pair<Tensor, FormKey>> named;
+    struct NamedForm {
+      Tensor tensor;
+      std::string listed_name;
+      FormKey key;
+    };
+    std::vector<NamedForm> named;
     for (std::size_t t = 0; t < wanted_.size(); ++t) {
       std::set<TensorForm> forms;
       for (const auto& [form, is_scale] : wanted_[t]) forms.insert(form);
@@ -153,16 +158,19 @@ class Union {
         Tensor tensor = model_.tensors[t];
         tensor.dtype = form.dtype;
         if (is_scale) tensor = ScaleTensor(tensor, form);
+        std::string listed_name = tensor.name;
         if (forms.size() > 1 && form != *held_[t]) tensor.name += ":" + FormText(form);
-        named.emplace_back(std::move(tensor), FormKey(static_cast<TensorIndex>(t), form, is_scale));
+        named.push_back({std::move(tensor), std::move(listed_name),
+                         FormKey(static_cast<TensorIndex>(t), form, is_scale)});
       }
     }
     std::ranges::sort(named, {},
-                      [](const auto& one) -> const std::string& { return one.first.name; });
+                      [](const NamedForm& one) -> const std::string& { return one.tensor.name; });
     union_.model.family = model_.family;
-    for (auto& [tensor, key] : named) {
-      numbers_.emplace(key, static_cast<TensorIndex>(union_.model.tensors.size()));
-      union_.model.tensors.push_back(std::move(tensor));
+    for (NamedForm& one : named) {
+      numbers_.emplace(one.key, static_cast<TensorIndex>(union_.model.tensors.size()));
+      union_.model.tensors.push_back(std::move(one.tensor));
+      union_.listed_names.push_back(std::move(one.listed_name));
     }
     return NormaliseTensors("casts", union_.model.tensors);
   }

@@ -5,6 +5,7 @@
 // (schedules/conversion.h) for whatever they hold in another form.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "compiler/job_side.h"
@@ -16,6 +17,7 @@ namespace reshard {
 
 struct FormUnion {
   Model model;                             // tensors of all forms
+  std::vector<std::string> listed_names;   // of each, as jobs write it: without its form
   std::vector<ConvertedTensor> converted;  // of `model`, ascending
 };
 

@@ -53,8 +53,10 @@ std::vector<bool> HeldTensors(const SideGroup& group, std::size_t tensor_count) 
 // Which tensors move.
 class TensorChoice {
  public:
-  TensorChoice(const Model& model, const Side& source, const Side& destination)
-      : model_(model), sides_{&source, &destination} {
+  // `listed_names` are the tensors' as jobs write them.
+  TensorChoice(const Model& model, std::span<const std::string> listed_names, const Side& source,
+               const Side& destination)
+      : model_(model), listed_names_(listed_names), sides_{&source, &destination} {
     for (std::size_t s = 0; s < sides_.size(); ++s) {
       side_holds_[s].resize(model.tensors.size(), false);
       for (const SideGroup& group : sides_[s]->groups) {
@@ -75,9 +77,8 @@ class TensorChoice {
     TensorIndex next = 0;
     for (std::size_t t = 0; t < model_.tensors.size(); ++t) {
       const Tensor& tensor = model_.tensors[t];
-      const bool ignored =
-          std::any_of(ignore.begin(), ignore.end(),
-                      [&](const NamePattern& pattern) { return pattern.Matches(tensor.name); });
+      const bool ignored = std::ranges::any_of(
+          ignore, [&](const NamePattern& pattern) { return pattern.Matches(listed_names_[t]); });
       const bool in_source = side_holds_[0][t];
       const bool in_destination = side_holds_[1][t];
       if (!ignored && TensorBytes(tensor) == 0) {  // nothing of it can be missing anywhere
@@ -137,6 +138,7 @@ class TensorChoice {
   }
 
   const Model& model_;
+  std::span<const std::string> listed_names_;
   std::array<const Side*, 2> sides_;
   std::array<std::vector<bool>, 2> side_holds_;
   std::array<std::vector<std::vector<bool>>, 2> group_holds_;
@@ -325,25 +327,31 @@ Result<void> CheckInPlace(const std::string& place, const JobRecords& records) {
   return {};
 }
 
-// `converted` are tensors of `model`.
-Result<JobAssembly> Assemble(const std::string& place, const Cluster& cluster, const Model& model,
-                             const std::vector<ConvertedTensor>& converted, Side source,
-                             Side destination, const JobOptions& options) {
+// What there is to move, and what of it is computed.
+struct MovableTensors {
+  const Model& model;
+  std::span<const std::string> listed_names;  // of each, as jobs write it
+  std::span<const ConvertedTensor> converted;
+};
+
+Result<JobAssembly> Assemble(const std::string& place, const Cluster& cluster,
+                             const MovableTensors& movable, Side source, Side destination,
+                             const JobOptions& options) {
   JobAssembly assembly;
   JobRecords& records = assembly.records;
   records.options = options.options;
   records.in_place = options.in_place;
 
-  const TensorChoice choice(model, source, destination);
+  const TensorChoice choice(movable.model, movable.listed_names, source, destination);
   const Result<std::vector<TensorIndex>> chosen =
       choice.Choose(place, options.ignore, assembly.notices);
   if (!chosen) return tl::unexpected(chosen.error());
   choice.NoteLacking(*chosen, assembly.notices);
   for (std::size_t t = 0; t < chosen->size(); ++t) {
     if ((*chosen)[t] < 0) continue;
-    records.tensors.push_back(ViewedTensor(model, static_cast<TensorIndex>(t)));
+    records.tensors.push_back(ViewedTensor(movable.model, static_cast<TensorIndex>(t)));
   }
-  for (const ConvertedTensor& one : converted) {
+  for (const ConvertedTensor& one : movable.converted) {
     const TensorIndex moved = (*chosen)[static_cast<std::size_t>(one.tensor)];
     if (moved < 0) continue;
     records.converted.push_back(one);
@@ -393,10 +401,14 @@ Result<JobAssembly> AssembleJob(const std::string& place, const Cluster& cluster
   if (HasForms(source) || HasForms(destination)) {
     Result<FormUnion> united = UniteForms(model, source, destination);
     if (!united) return tl::unexpected(united.error());
-    return Assemble(place, cluster, united->model, united->converted, std::move(source),
-                    std::move(destination), options);
+    return Assemble(place, cluster, {united->model, united->listed_names, united->converted},
+                    std::move(source), std::move(destination), options);
   }
-  return Assemble(place, cluster, model, {}, std::move(source), std::move(destination), options);
+  std::vector<std::string> names;
+  names.reserve(model.tensors.size());
+  for (const Tensor& tensor : model.tensors) names.push_back(tensor.name);
+  return Assemble(place, cluster, {model, names, {}}, std::move(source), std::move(destination),
+                  options);
 }
 
 }  // namespace reshard

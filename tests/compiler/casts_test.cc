@@ -118,6 +118,17 @@ TEST_F(CastsTest, EnginesOfSeveralDtypesGetATensorOfEach) {
             "w_scale_inv:F8_E4M3 50x32 F32 4 3; ");
 }
 
+// Whoever writes options.ignore knows the names of the model and its scales, not those of forms.
+TEST_F(CastsTest, IgnoringATensorIgnoresItsForms) {
+  const std::string both = "[" + Side("4", Rows(1)) + ", " + Cast("5", 1, kFp8) + "]";
+  const auto names = [&](const std::string& ignore) {
+    return Names(MustRead(JobText(Side("0-1", Rows(2)), both, ignore)).records);
+  };
+  EXPECT_EQ(names(R"json({"ignore": ["w"]})json"), "n BF16 4; w_scale_inv:F8_E4M3 50x32 F32 4 3; ");
+  EXPECT_EQ(names(R"json({"ignore": ["w", "w_scale_inv"]})json"), "n BF16 4; ");
+  EXPECT_EQ(names(R"json({"ignore": ["w*"]})json"), "n BF16 4; ");
+}
+
 TEST_F(CastsTest, TheCanonicalTextIsTheSameJob) {
   for (const std::string& casts :
        {std::string(kFp8),
