@@ -8,8 +8,6 @@
 namespace reshard {
 namespace {
 
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
-
 // Ends that lie this little beyond a whole nanosecond count as on it: equal flows whose rates
 // differ by rounding only must end together.
 constexpr double kRoundingNs = 1e-3;
@@ -19,199 +17,307 @@ constexpr double kRounding = 1e-11;
 // A region that has grown this often takes in all flows it meets: far-reaching changes are cheaper
 // to solve at once.
 constexpr int kCarefulRounds = 6;
+// After so many differences added to a sum it is made anew: by then it is off by less than
+// kRounding / 10, a part of 2^-53 each at most.
+constexpr std::uint32_t kChangesPerSum = 4096;
 
 }  // namespace
 
 FlowEngine::FlowEngine(const FlowTable& table, std::vector<double> capacities,
                        FlowObserver* observer, double end_tolerance)
     : table_(table),
-      capacities_(std::move(capacities)),
       observer_(observer),
       end_tolerance_(end_tolerance),
-      solver_(table, capacities_.size()),
-      rates_(table.size()),
-      started_at_(table.size()),
-      remaining_(table.size()),
-      set_at_(table.size()),
-      ends_(table.size()),
-      activity_(table.size()),
-      bottlenecks_(table.size(), kNoBottleneck),
-      members_(capacities_.size()),
-      touched_mark_(capacities_.size()),
-      flow_visit_(table.size()),
-      resource_visit_(capacities_.size()),
-      free_(capacities_.size()),
-      new_rates_(table.size()) {}
+      flows_(table.size()),
+      resources_(capacities.size()),
+      positions_(table.AllShares().size()),
+      ends_(table.size()) {
+  for (std::size_t index = 0; index < flows_.size(); ++index) {
+    const auto flow = static_cast<FlowIndex>(index);
+    flows_[index].cap = table.Cap(flow);
+    flows_[index].first_share = table.FirstShare(flow);
+    flows_[index].share_count = static_cast<std::uint16_t>(table.Shares(flow).size());
+  }
+  for (std::size_t r = 0; r < capacities.size(); ++r) resources_[r].capacity = capacities[r];
+}
 
 void FlowEngine::Touch(ResourceIndex resource) {
-  if (touched_mark_[At(resource)] != 0) return;
-  touched_mark_[At(resource)] = 1;
+  if (At(resource).touched) return;
+  At(resource).touched = true;
   touched_.push_back(resource);
 }
 
-void FlowEngine::DropEnded(ResourceIndex resource) {
-  std::erase_if(members_[At(resource)], [&](FlowIndex flow) { return !IsActive(flow); });
+void FlowEngine::Place(ResourceState& state, std::size_t position, Member member) {
+  state.members[position] = member;
+  positions_[member.share] = static_cast<std::uint32_t>(position);
+}
+
+void FlowEngine::SwapMembers(ResourceState& state, std::size_t a, std::size_t b) {
+  const Member first = state.members[a];
+  Place(state, a, state.members[b]);
+  Place(state, b, first);
+}
+
+// Lets `bottleneck`, or none, hold the flow instead of what holds it.
+void FlowEngine::SetBottleneck(FlowIndex flow, ResourceIndex bottleneck) {
+  FlowState& state = Of(flow);
+  if (state.bottleneck == bottleneck) return;
+  const std::span<const ResourceShare> shares = Shares(state);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    ResourceState& resource = At(shares[i].resource);
+    const std::size_t position = positions_[state.first_share + i];
+    if (shares[i].resource == state.bottleneck) {
+      SwapMembers(resource, position, --resource.held);
+    } else if (shares[i].resource == bottleneck) {
+      SwapMembers(resource, position, resource.held++);
+    }
+  }
+  state.bottleneck = bottleneck;
+}
+
+// Removes the member whose share is the `share`th of the table; it is not held there.
+void FlowEngine::Leave(ResourceIndex resource, std::size_t share, double used) {
+  ResourceState& state = At(resource);
+  Place(state, positions_[share], state.members.back());
+  state.members.pop_back();
+  state.used -= used;
+  ++state.changes;
+  if (!state.members.empty()) return;
+  state.used = 0;
+  state.rate_max = 0;
+  state.changes = 0;
+}
+
+void FlowEngine::SumUsed(ResourceState& state) const {
+  state.used = 0;
+  for (const Member& member : state.members) {
+    state.used += table_.AllShares()[member.share].share * Of(member.flow).rate;
+  }
+  state.changes = 0;
 }
 
 void FlowEngine::Start(FlowIndex flow, double bytes, Nanoseconds now) {
-  const std::span<const ResourceShare> shares = table_.Shares(flow);
-  if (activity_[At(flow)] == Activity::kLeaving) {
-    for (const ResourceShare& use : shares) std::erase(members_[At(use.resource)], flow);
-  }
-  started_at_[At(flow)] = now;
-  remaining_[At(flow)] = bytes;
-  rates_[At(flow)] = 0;
-  set_at_[At(flow)] = now;
-  activity_[At(flow)] = Activity::kActive;
+  FlowState& state = Of(flow);
+  state.started_at = now;
+  state.remaining = bytes;
+  state.rate = 0;
+  state.set_at = now;
+  state.active = true;
   started_.push_back(flow);
-  for (const ResourceShare& use : shares) {
-    members_[At(use.resource)].push_back(flow);
-    Touch(use.resource);
+  const std::span<const ResourceShare> shares = Shares(state);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    std::vector<Member>& members = At(shares[i].resource).members;
+    const std::size_t share = state.first_share + i;
+    positions_[share] = static_cast<std::uint32_t>(members.size());
+    members.push_back({flow, static_cast<std::uint32_t>(share)});
+    Touch(shares[i].resource);
   }
 }
 
 void FlowEngine::Join(FlowIndex flow) {
-  if (InRegion(flow)) return;
-  flow_visit_[At(flow)] = visit_;
-  new_rates_[At(flow)] = rates_[At(flow)];  // until solved
+  FlowState& state = Of(flow);
+  if (state.in_region != kOutside) return;
+  state.in_region = static_cast<std::int32_t>(region_.size());
   region_.push_back(flow);
 }
 
-void FlowEngine::ListRegionResources() {
-  for (; region_listed_ < region_.size(); ++region_listed_) {
-    for (const ResourceShare& use : table_.Shares(region_[region_listed_])) {
-      if (resource_visit_[At(use.resource)] == visit_) continue;
-      resource_visit_[At(use.resource)] = visit_;
-      region_resources_.push_back(use.resource);
+void FlowEngine::JoinHeld(const ResourceState& state) {
+  for (std::uint32_t i = 0; i < state.held; ++i) Join(state.members[i].flow);
+}
+
+// Copies the flows that have joined since the last call to the problem, and sums up by resource.
+void FlowEngine::ListRegion() {
+  for (std::size_t i = problem_.flows.size(); i < region_.size(); ++i) {
+    const FlowState& state = Of(region_[i]);
+    problem_.flows.push_back({state.cap, problem_.shares.size()});
+    for (const ResourceShare& use : Shares(state)) {
+      ResourceState& resource = At(use.resource);
+      if (resource.in_region == kOutside) {
+        resource.in_region = static_cast<std::int32_t>(region_resources_.size());
+        region_resources_.push_back({use.resource, 0, 0, 0, 0, 0});
+      }
+      RegionResource& listed = region_resources_[static_cast<std::size_t>(resource.in_region)];
+      ++listed.flows;
+      listed.held += state.bottleneck == use.resource ? 1 : 0;
+      listed.used += use.share * state.rate;
+      problem_.shares.push_back({resource.in_region, use.share});
     }
   }
 }
 
 // What flows outside the region leave of its resources.
 void FlowEngine::MeasureFree() {
-  for (const ResourceIndex resource : region_resources_) {
-    double used = 0;
-    for (const FlowIndex flow : members_[At(resource)]) {
-      if (InRegion(flow)) continue;
-      for (const ResourceShare& use : table_.Shares(flow)) {
-        if (use.resource == resource) used += use.share * rates_[At(flow)];
-      }
-    }
-    free_[At(resource)] = capacities_[At(resource)] - used;
+  problem_.free.clear();
+  for (const RegionResource& listed : region_resources_) {
+    const ResourceState& state = At(listed.resource);
+    const bool all = listed.flows == state.members.size();
+    problem_.free.push_back(state.capacity - (all ? 0 : state.used - listed.used));
   }
 }
 
-// Takes in the flows on `resource` that it no longer holds, or that are faster than one it holds.
-bool FlowEngine::WidenAt(ResourceIndex resource) {
-  const auto rate = [&](FlowIndex flow) {
-    return InRegion(flow) ? new_rates_[At(flow)] : rates_[At(flow)];
-  };
-  const std::vector<FlowIndex>& members = members_[At(resource)];
-  double fastest = 0;
-  bool outsiders = false;
-  for (const FlowIndex flow : members) {
-    fastest = std::max(fastest, rate(flow));
-    outsiders = outsiders || !InRegion(flow);
-  }
-  if (!outsiders) return false;
-  const bool full = solver_.Left(resource) <= kRounding * capacities_[At(resource)];
-  double slowest_held = kUncapped;
+// Takes in the flows on a resource that it no longer holds, or that are faster than one it holds.
+bool FlowEngine::WidenAt(std::size_t index) {
+  const RegionResource& listed = region_resources_[index];
+  ResourceState& state = At(listed.resource);
+  if (listed.flows == state.members.size()) return false;
   const std::size_t before = region_.size();
-  for (const FlowIndex flow : members) {
-    if (bottlenecks_[At(flow)] != resource) continue;
-    slowest_held = std::min(slowest_held, rate(flow));
-    if (!full || rate(flow) < fastest * (1 - kRounding)) Join(flow);
+  double fastest = 0;
+  double slowest_held = kUncapped;
+  for (const std::int32_t user : solver_.Users(index)) {
+    const auto flow = static_cast<std::size_t>(user);
+    fastest = std::max(fastest, solver_.Rate(flow));
+    if (solver_.Bottleneck(flow) == static_cast<ResourceIndex>(index)) {
+      slowest_held = std::min(slowest_held, solver_.Rate(flow));
+    }
   }
-  for (const FlowIndex flow : members) {
-    if (rate(flow) > slowest_held * (1 + kRounding)) Join(flow);
+  // Of those outside, it holds some, all as fast as each other and as fast as any: held_rate.
+  if (state.held > listed.held) {
+    const bool full = solver_.Left(index) <= kRounding * state.capacity;
+    if (!full || state.held_rate < fastest * (1 - kRounding)) JoinHeld(state);
+  }
+  if (slowest_held * (1 + kRounding) < state.rate_max) {
+    double rate_max = 0;
+    for (const Member& member : state.members) {
+      const double rate = Of(member.flow).rate;
+      rate_max = std::max(rate_max, rate);
+      if (rate > slowest_held * (1 + kRounding)) Join(member.flow);
+    }
+    state.rate_max = rate_max;
   }
   return region_.size() > before;
 }
 
 bool FlowEngine::WidenRegion() {
   bool widened = false;
-  for (const ResourceIndex resource : region_resources_) widened |= WidenAt(resource);
+  for (std::size_t index = 0; index < region_resources_.size(); ++index) {
+    widened |= WidenAt(index);
+  }
   return widened;
 }
 
-void FlowEngine::SetRate(FlowIndex flow, double rate, Nanoseconds now) {
-  const double before = rates_[At(flow)];
-  if (std::abs(rate - before) <= kRounding * before && ends_[flow] != kNever) return;
-  if (observer_ != nullptr && now > set_at_[At(flow)]) {
-    observer_->OnFlow(flow, set_at_[At(flow)], now, before);
+// Sets the rate unless it is as it was, and returns it.
+double FlowEngine::SetRate(FlowIndex flow, double rate, Nanoseconds now) {
+  FlowState& state = Of(flow);
+  const double before = state.rate;
+  if (std::abs(rate - before) <= kRounding * before && ends_[flow] != kNever) return before;
+  if (observer_ != nullptr && now > state.set_at) {
+    observer_->OnFlow(flow, state.set_at, now, before);
   }
-  remaining_[At(flow)] -= before * static_cast<double>(now - set_at_[At(flow)]);
-  set_at_[At(flow)] = now;
-  rates_[At(flow)] = rate;
-  const double duration = std::max(remaining_[At(flow)], 0.0) / rate;
-  if (!(duration < static_cast<double>(kEndOfTime))) return ends_.Set(flow, kNever);
+  state.remaining -= before * static_cast<double>(now - state.set_at);
+  state.set_at = now;
+  state.rate = rate;
+  const double duration = std::max(state.remaining, 0.0) / rate;
+  if (!(duration < static_cast<double>(kEndOfTime))) {
+    ends_.Set(flow, kNever);
+    return rate;
+  }
   const auto whole = static_cast<Nanoseconds>(std::ceil(duration - kRoundingNs));
-  ends_.Set(flow, WithinTolerance(flow, now + std::max<Nanoseconds>(whole, 1)));
+  ends_.Set(flow, WithinTolerance(state, now + std::max<Nanoseconds>(whole, 1)));
+  return rate;
 }
 
 // `end`, or a later instant that other flows of as long a life also end on: the next multiple of
 // the largest power of two that is within the tolerance.
-Nanoseconds FlowEngine::WithinTolerance(FlowIndex flow, Nanoseconds end) const {
-  const double tolerance = static_cast<double>(end - started_at_[At(flow)]) * end_tolerance_;
+Nanoseconds FlowEngine::WithinTolerance(const FlowState& state, Nanoseconds end) const {
+  const double tolerance = static_cast<double>(end - state.started_at) * end_tolerance_;
   if (tolerance < 2) return end;
   const auto grain =
       static_cast<Nanoseconds>(std::bit_floor(static_cast<std::uint64_t>(tolerance)));
   return (end + grain - 1) / grain * grain;
 }
 
-void FlowEngine::UpdateRates(Nanoseconds now) {
-  ++visit_;
-  region_.clear();
-  region_listed_ = 0;
-  region_resources_.clear();
-  for (const ResourceIndex resource : touched_) {
-    touched_mark_[At(resource)] = 0;
-    DropEnded(resource);
-    for (const FlowIndex flow : members_[At(resource)]) {
-      if (bottlenecks_[At(flow)] == resource) Join(flow);
+// Widens the region until its solution is one for all flows.
+void FlowEngine::Solve() {
+  for (int round = 0;; ++round) {
+    ListRegion();
+    MeasureFree();
+    solver_.Solve(problem_);
+    if (!WidenRegion()) return;
+    if (round < kCarefulRounds) continue;
+    ListRegion();
+    for (std::size_t index = 0; index < region_resources_.size(); ++index) {
+      for (const Member& member : At(region_resources_[index].resource).members) {
+        Join(member.flow);
+      }
     }
+  }
+}
+
+// Gives the region's flows the rates solved for and leaves it.
+void FlowEngine::Settle(Nanoseconds now) {
+  for (std::size_t i = 0; i < region_.size(); ++i) {
+    const FlowIndex flow = region_[i];
+    const double rate = SetRate(flow, solver_.Rate(i), now);
+    for (const ResourceShare& use : problem_.Shares(i)) {
+      RegionResource& listed = region_resources_[static_cast<std::size_t>(use.resource)];
+      listed.used_next += use.share * rate;
+      listed.fastest = std::max(listed.fastest, rate);
+    }
+    const ResourceIndex bottleneck = solver_.Bottleneck(i);
+    if (bottleneck == kNoBottleneck) {
+      SetBottleneck(flow, kNoBottleneck);
+    } else {
+      const ResourceIndex resource =
+          region_resources_[static_cast<std::size_t>(bottleneck)].resource;
+      SetBottleneck(flow, resource);
+      At(resource).held_rate = rate;
+    }
+    Of(flow).in_region = kOutside;
+  }
+  for (const RegionResource& listed : region_resources_) {
+    ResourceState& state = At(listed.resource);
+    state.in_region = kOutside;
+    if (listed.flows == state.members.size()) {
+      state.used = listed.used_next;
+      state.rate_max = listed.fastest;
+      state.changes = 0;
+      continue;
+    }
+    state.used = state.used - listed.used + listed.used_next;
+    state.rate_max = std::max(state.rate_max, listed.fastest);
+    if (++state.changes >= kChangesPerSum) SumUsed(state);
+  }
+}
+
+void FlowEngine::UpdateRates(Nanoseconds now) {
+  region_.clear();
+  region_resources_.clear();
+  problem_.Clear();
+  for (const ResourceIndex resource : touched_) {
+    At(resource).touched = false;
+    JoinHeld(At(resource));
   }
   touched_.clear();
   for (const FlowIndex flow : started_) Join(flow);
   started_.clear();
-  for (const FlowIndex flow : leaving_) {
-    if (activity_[At(flow)] == Activity::kLeaving) activity_[At(flow)] = Activity::kNone;
-  }
-  leaving_.clear();
   if (region_.empty()) return;
-
-  for (int round = 0;; ++round) {
-    ListRegionResources();
-    MeasureFree();
-    solver_.Solve(region_, region_resources_, free_, members_, new_rates_, bottlenecks_);
-    if (!WidenRegion()) break;
-    if (round < kCarefulRounds) continue;
-    ListRegionResources();
-    for (const ResourceIndex resource : region_resources_) {
-      for (const FlowIndex flow : members_[At(resource)]) Join(flow);
-    }
-  }
-  for (const FlowIndex flow : region_) SetRate(flow, new_rates_[At(flow)], now);
+  Solve();
+  Settle(now);
 }
 
 void FlowEngine::Complete(Nanoseconds now, std::vector<FlowIndex>& ended) {
   while (NextEnd() == now) {
     const FlowIndex flow = ends_.First();
+    FlowState& state = Of(flow);
     ends_.Set(flow, kNever);
-    if (observer_ != nullptr) observer_->OnFlow(flow, set_at_[At(flow)], now, rates_[At(flow)]);
-    activity_[At(flow)] = Activity::kLeaving;
-    bottlenecks_[At(flow)] = kNoBottleneck;
-    leaving_.push_back(flow);
+    if (observer_ != nullptr) observer_->OnFlow(flow, state.set_at, now, state.rate);
+    SetBottleneck(flow, kNoBottleneck);
+    state.active = false;
     ended.push_back(flow);
-    for (const ResourceShare& use : table_.Shares(flow)) Touch(use.resource);
+    const std::span<const ResourceShare> shares = Shares(state);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      Leave(shares[i].resource, state.first_share + i, shares[i].share * state.rate);
+      Touch(shares[i].resource);
+    }
   }
 }
 
 void FlowEngine::Shift(std::span<const FlowIndex> flows, Nanoseconds time) {
   for (const FlowIndex flow : flows) {
-    if (!IsActive(flow)) continue;
-    set_at_[At(flow)] += time;
-    started_at_[At(flow)] += time;
+    FlowState& state = Of(flow);
+    if (!state.active) continue;
+    state.set_at += time;
+    state.started_at += time;
     if (ends_[flow] != kNever) ends_.Set(flow, ends_[flow] + time);
   }
 }

@@ -14,6 +14,9 @@
 // faster), that flow joins the region, and so on. Having a bottleneck or running at the cap
 // characterises the max-min fair rates (Bertsekas and Gallager, section 6.5.2), so the result is
 // that of a solution for all.
+//
+// What the others use of a resource, and how fast those it holds are, is kept up to date for each
+// resource: a region costs what its flows cost, however many others its resources carry.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +42,6 @@ class FlowObserver {
 
 // The calls of one instant come in this order: Complete, any number of Start, UpdateRates.
 class FlowEngine {
-  // kLeaving: ended at this instant, and still listed by its resources.
-  enum class Activity : std::uint8_t { kNone, kActive, kLeaving };
-
  public:
   // Keeps a reference to `table`, and to `observer` unless it is null. A flow is active at most
   // once at a time. `end_tolerance` is in [0, 1).
@@ -58,63 +58,99 @@ class FlowEngine {
   // Ends the flows whose instant is `now` and appends them to `ended`, ascending.
   void Complete(Nanoseconds now, std::vector<FlowIndex>& ended);
 
-  double Rate(FlowIndex flow) const { return rates_[static_cast<std::size_t>(flow)]; }
+  double Rate(FlowIndex flow) const { return Of(flow).rate; }
   // The instant an active flow ends if nothing changes; kNever if it does not.
   Nanoseconds EndOf(FlowIndex flow) const { return ends_[flow]; }
-  bool IsActive(FlowIndex flow) const {
-    return activity_[static_cast<std::size_t>(flow)] == Activity::kActive;
-  }
+  bool IsActive(FlowIndex flow) const { return Of(flow).active; }
   // Moves the active ones of `flows` `time` into the future, as if they had begun that much later.
   // They share nothing with other active flows.
   void Shift(std::span<const FlowIndex> flows, Nanoseconds time);
 
  private:
-  void Touch(ResourceIndex resource);
-  void DropEnded(ResourceIndex resource);
-  bool InRegion(FlowIndex flow) const {
-    return flow_visit_[static_cast<std::size_t>(flow)] == visit_;
+  static constexpr std::int32_t kOutside = -1;  // not in the region being solved
+
+  // A flow is all in one line of the cache: which flows an event is about, chance decides.
+  struct alignas(64) FlowState {
+    double rate = 0;
+    double remaining = 0;    // bytes at set_at
+    Nanoseconds set_at = 0;  // when the rate was last set
+    Nanoseconds started_at = 0;
+    double cap = kUncapped;
+    std::size_t first_share = 0;  // of all the table's shares
+    std::int32_t in_region = kOutside;
+    ResourceIndex bottleneck = kNoBottleneck;
+    std::uint16_t share_count = 0;
+    bool active = false;
+  };
+  // An active flow on a resource, and which of all shares says how much of it.
+  struct Member {
+    FlowIndex flow = 0;
+    std::uint32_t share = 0;
+  };
+  struct ResourceState {
+    double capacity = 0;
+    double used = 0;              // by its members
+    double held_rate = 0;         // of the members it holds
+    double rate_max = 0;          // no member is faster
+    std::vector<Member> members;  // those it holds first
+    std::uint32_t held = 0;       // how many these are
+    std::int32_t in_region = kOutside;
+    std::uint32_t changes = 0;  // of `used`, since it was summed up
+    bool touched = false;
+  };
+  // A resource of the region, by its number there.
+  struct RegionResource {
+    ResourceIndex resource = 0;
+    std::uint32_t flows = 0;  // of the region that use it
+    std::uint32_t held = 0;   // of these, how many it held
+    double used = 0;          // by these, until now
+    double fastest = 0;       // of these, from now on
+    double used_next = 0;     // by these, from now on
+  };
+
+  FlowState& Of(FlowIndex flow) { return flows_[static_cast<std::size_t>(flow)]; }
+  const FlowState& Of(FlowIndex flow) const { return flows_[static_cast<std::size_t>(flow)]; }
+  ResourceState& At(ResourceIndex resource) {
+    return resources_[static_cast<std::size_t>(resource)];
   }
+  std::span<const ResourceShare> Shares(const FlowState& state) const {
+    return table_.AllShares().subspan(state.first_share, state.share_count);
+  }
+  void Touch(ResourceIndex resource);
+  void Place(ResourceState& state, std::size_t position, Member member);
+  void SwapMembers(ResourceState& state, std::size_t a, std::size_t b);
+  void SetBottleneck(FlowIndex flow, ResourceIndex bottleneck);
+  void Leave(ResourceIndex resource, std::size_t share, double used);
+  void SumUsed(ResourceState& state) const;
+
   void Join(FlowIndex flow);
-  void ListRegionResources();
+  void JoinHeld(const ResourceState& state);
+  void ListRegion();
   void MeasureFree();
-  bool WidenAt(ResourceIndex resource);
+  bool WidenAt(std::size_t index);
   bool WidenRegion();
-  void SetRate(FlowIndex flow, double rate, Nanoseconds now);
-  Nanoseconds WithinTolerance(FlowIndex flow, Nanoseconds end) const;
+  void Solve();
+  void Settle(Nanoseconds now);
+  double SetRate(FlowIndex flow, double rate, Nanoseconds now);
+  Nanoseconds WithinTolerance(const FlowState& state, Nanoseconds end) const;
 
   const FlowTable& table_;
-  const std::vector<double> capacities_;
   FlowObserver* const observer_;
   const double end_tolerance_;
-  MaxMinSolver solver_;
-
-  // Per flow.
-  std::vector<double> rates_;
-  std::vector<Nanoseconds> started_at_;
-  std::vector<double> remaining_;    // bytes at set_at_
-  std::vector<Nanoseconds> set_at_;  // when the rate was last set
-  InstantTree ends_;                 // kNever: not active, or at rate 0
-  std::vector<Activity> activity_;
-  std::vector<ResourceIndex> bottlenecks_;
-
-  // Per resource: flows in the order they started.
-  std::vector<std::vector<FlowIndex>> members_;
+  std::vector<FlowState> flows_;
+  std::vector<ResourceState> resources_;
+  std::vector<std::uint32_t> positions_;  // of each share of the table, among its members
+  InstantTree ends_;                      // per flow; kNever: not active, or at rate 0
 
   // Of this instant.
   std::vector<ResourceIndex> touched_;
-  std::vector<std::uint8_t> touched_mark_;
   std::vector<FlowIndex> started_;
-  std::vector<FlowIndex> leaving_;
 
   // The region being solved.
-  std::uint64_t visit_ = 0;
-  std::vector<std::uint64_t> flow_visit_;
-  std::vector<std::uint64_t> resource_visit_;
   std::vector<FlowIndex> region_;
-  std::size_t region_listed_ = 0;  // flows whose resources are listed
-  std::vector<ResourceIndex> region_resources_;
-  std::vector<double> free_;       // per resource
-  std::vector<double> new_rates_;  // per flow; those of the region count
+  std::vector<RegionResource> region_resources_;
+  MaxMinProblem problem_;  // flow i is region_[i]; the first ones, until all are listed
+  MaxMinSolver solver_;
 };
 
 }  // namespace reshard

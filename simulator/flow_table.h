@@ -38,6 +38,11 @@ class FlowTable {
     const std::size_t first = index == 0 ? 0 : ends_[index - 1];
     return std::span(shares_).subspan(first, ends_[index] - first);
   }
+  // Of all flows, back to back in their order, and where in them those of `flow` begin.
+  std::span<const ResourceShare> AllShares() const { return shares_; }
+  std::size_t FirstShare(FlowIndex flow) const {
+    return flow == 0 ? 0 : ends_[static_cast<std::size_t>(flow) - 1];
+  }
   double Cap(FlowIndex flow) const { return caps_[static_cast<std::size_t>(flow)]; }
   std::size_t size() const { return caps_.size(); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <numeric>
 
 namespace reshard {
 namespace {
@@ -14,19 +13,52 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-MaxMinSolver::MaxMinSolver(const FlowTable& table, std::size_t resources)
-    : table_(table), fills_(resources) {
-  heap_.reserve(resources);
+double MaxMinSolver::Fill::FairRate() const { return std::max(left, 0.0) / share; }
+
+void MaxMinSolver::ListUsers(const MaxMinProblem& problem) {
+  fills_.clear();
+  for (const double free : problem.free) fills_.push_back({free, 0, 0, 0, 0});
+  for (const ResourceShare& use : problem.shares) {
+    Fill& fill = fills_[At(use.resource)];
+    fill.share += use.share;
+    ++fill.rising;
+  }
+  std::size_t next = 0;
+  for (Fill& fill : fills_) {
+    fill.first_user = next;
+    next += At(fill.rising);
+  }
+  users_.resize(next);
+  for (std::size_t flow = 0; flow < problem.flows.size(); ++flow) {
+    for (const ResourceShare& use : problem.Shares(flow)) {
+      Fill& fill = fills_[At(use.resource)];
+      users_[fill.first_user + fill.users] = static_cast<std::int32_t>(flow);
+      ++fill.users;
+    }
+  }
 }
 
-double MaxMinSolver::FairRate(ResourceIndex resource) const {
-  const Fill& fill = fills_[At(resource)];
-  return std::max(fill.left, 0.0) / fill.share;
+void MaxMinSolver::ListCapped(const MaxMinProblem& problem) {
+  capped_.clear();
+  next_capped_ = 0;
+  for (std::size_t flow = 0; flow < problem.flows.size(); ++flow) {
+    if (problem.flows[flow].cap != kUncapped) capped_.push_back(static_cast<std::int32_t>(flow));
+  }
+  const auto comes_before = [&](std::int32_t a, std::int32_t b) {
+    return std::pair(problem.flows[At(a)].cap, a) < std::pair(problem.flows[At(b)].cap, b);
+  };
+  // Most often all have one cap.
+  if (!std::is_sorted(capped_.begin(), capped_.end(), comes_before)) {
+    std::sort(capped_.begin(), capped_.end(), comes_before);
+  }
 }
 
-void MaxMinSolver::Freeze(FlowIndex flow, double rate, std::span<double> rates) {
-  rates[At(flow)] = rate;
-  for (const ResourceShare& use : table_.Shares(flow)) {
+void MaxMinSolver::Freeze(const MaxMinProblem& problem, std::size_t flow, double rate,
+                          ResourceIndex bottleneck) {
+  rates_[flow] = rate;
+  bottlenecks_[flow] = bottleneck;
+  --rising_;
+  for (const ResourceShare& use : problem.Shares(flow)) {
     Fill& fill = fills_[At(use.resource)];
     fill.left -= use.share * rate;
     fill.share -= use.share;
@@ -35,93 +67,74 @@ void MaxMinSolver::Freeze(FlowIndex flow, double rate, std::span<double> rates) 
 }
 
 // Freezes the rising flows whose cap is at most `limit`, at their cap.
-void MaxMinSolver::FreezeCapped(double limit, std::span<double> rates,
-                                std::span<ResourceIndex> bottlenecks) {
+void MaxMinSolver::FreezeCapped(const MaxMinProblem& problem, double limit) {
   for (; next_capped_ < capped_.size(); ++next_capped_) {
-    const FlowIndex flow = capped_[next_capped_];
-    if (rates[At(flow)] != kRising) continue;
-    if (table_.Cap(flow) > limit) return;
-    Freeze(flow, table_.Cap(flow), rates);
-    bottlenecks[At(flow)] = kNoBottleneck;
+    const std::size_t flow = At(capped_[next_capped_]);
+    if (rates_[flow] != kRising) continue;
+    if (problem.flows[flow].cap > limit) return;
+    Freeze(problem, flow, problem.flows[flow].cap, kNoBottleneck);
   }
 }
 
-void MaxMinSolver::Solve(std::span<const FlowIndex> flows, std::span<const ResourceIndex> resources,
-                         std::span<const double> free,
-                         std::span<const std::vector<FlowIndex>> members, std::span<double> rates,
-                         std::span<ResourceIndex> bottlenecks) {
-  for (const ResourceIndex resource : resources) {
-    fills_[At(resource)] = {free[At(resource)], 0, 0};
-  }
-  capped_.clear();
-  next_capped_ = 0;
-  for (const FlowIndex flow : flows) {
-    rates[At(flow)] = kRising;
-    for (const ResourceShare& use : table_.Shares(flow)) {
-      Fill& fill = fills_[At(use.resource)];
-      fill.share += use.share;
-      ++fill.rising;
-    }
-    if (table_.Cap(flow) != kUncapped) capped_.push_back(flow);
-  }
-  std::sort(capped_.begin(), capped_.end(), [&](FlowIndex a, FlowIndex b) {
-    return std::pair(table_.Cap(a), a) < std::pair(table_.Cap(b), b);
-  });
+void MaxMinSolver::Solve(const MaxMinProblem& problem) {
+  ListUsers(problem);
+  ListCapped(problem);
+  rates_.assign(problem.flows.size(), kRising);
+  bottlenecks_.assign(problem.flows.size(), kNoBottleneck);
+  rising_ = problem.flows.size();
 
   heap_.clear();
-  for (const ResourceIndex resource : resources) {
-    if (fills_[At(resource)].rising > 0) heap_.emplace_back(FairRate(resource), resource);
+  for (std::size_t resource = 0; resource < fills_.size(); ++resource) {
+    if (fills_[resource].rising == 0) continue;
+    heap_.emplace_back(fills_[resource].FairRate(), static_cast<ResourceIndex>(resource));
   }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
   double level = 0;  // rate all rising flows have reached; guards against rounding going back
-  while (!heap_.empty()) {
+  while (!heap_.empty() && rising_ > 0) {
     const ResourceIndex resource = heap_.front().second;
+    const Fill& fill = fills_[At(resource)];
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    if (fills_[At(resource)].rising == 0) {
+    if (fill.rising == 0) {
       heap_.pop_back();
       continue;
     }
-    const double fair = FairRate(resource);
+    const double fair = fill.FairRate();
     if (fair > heap_.back().first) {  // flows frozen since have left it more: look again later
       heap_.back().first = fair;
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       continue;
     }
     const std::size_t capped_before = next_capped_;
-    FreezeCapped(fair, rates, bottlenecks);
+    FreezeCapped(problem, fair);
     if (next_capped_ != capped_before) {
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       continue;
     }
     heap_.pop_back();
     level = std::max(level, fair);
-    for (const FlowIndex flow : members[At(resource)]) {
-      if (rates[At(flow)] != kRising) continue;
-      Freeze(flow, level, rates);
-      bottlenecks[At(flow)] = resource;
+    for (const std::int32_t flow : Users(At(resource))) {
+      if (rates_[At(flow)] == kRising) Freeze(problem, At(flow), level, resource);
     }
   }
-  FreezeCapped(kUncapped, rates, bottlenecks);
-  for (const FlowIndex flow : flows) {  // those that use nothing
-    if (rates[At(flow)] != kRising) continue;
-    rates[At(flow)] = kUncapped;
-    bottlenecks[At(flow)] = kNoBottleneck;
+  FreezeCapped(problem, kUncapped);
+  for (double& rate : rates_) {  // of those that use nothing
+    if (rate == kRising) rate = kUncapped;
   }
 }
 
 std::vector<double> MaxMinRates(const FlowTable& table, std::span<const double> capacities) {
-  std::vector<FlowIndex> flows(table.size());
-  std::iota(flows.begin(), flows.end(), 0);
-  std::vector<ResourceIndex> resources(capacities.size());
-  std::iota(resources.begin(), resources.end(), 0);
-  std::vector<std::vector<FlowIndex>> members(capacities.size());
-  for (const FlowIndex flow : flows) {
-    for (const ResourceShare& use : table.Shares(flow)) members[At(use.resource)].push_back(flow);
+  MaxMinProblem problem;
+  problem.free.assign(capacities.begin(), capacities.end());
+  for (std::size_t flow = 0; flow < table.size(); ++flow) {
+    const auto index = static_cast<FlowIndex>(flow);
+    problem.flows.push_back({table.Cap(index), problem.shares.size()});
+    const std::span<const ResourceShare> shares = table.Shares(index);
+    problem.shares.insert(problem.shares.end(), shares.begin(), shares.end());
   }
-  std::vector<double> rates(table.size());
-  std::vector<ResourceIndex> bottlenecks(table.size());
-  MaxMinSolver(table, capacities.size())
-      .Solve(flows, resources, capacities, members, rates, bottlenecks);
+  MaxMinSolver solver;
+  solver.Solve(problem);
+  std::vector<double> rates;
+  for (std::size_t flow = 0; flow < table.size(); ++flow) rates.push_back(solver.Rate(flow));
   return rates;
 }
 
