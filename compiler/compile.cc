@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/bounds.h"
+#include "compiler/channel_choice.h"
 #include "compiler/delivery_groups.h"
 #include "compiler/demand_builder.h"
 #include "compiler/domain_assignment.h"
@@ -105,6 +106,7 @@ Result<Compiled> Compile(const Job& job, const CostModel& cost_model,
   if (Result<void> made = (*planner)->MakeSchedule(job, cost_model, plan); !made) {
     return tl::unexpected(made.error());
   }
+  if (plan.traffic) plan.channels = ChannelsByNccl(*resources, cost_model.Channels());
   compiled.report.plan_seconds = SecondsSince(start);
 
   announce("verify, simulate");

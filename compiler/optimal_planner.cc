@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/bounds.h"
+#include "compiler/channel_choice.h"
 #include "compiler/delivery_groups.h"
 #include "compiler/domain_assignment.h"
 #include "compiler/egress_assignment.h"
@@ -65,18 +66,6 @@ struct Schedule {
     std::swap(round_count, plan.round_count);
   }
 };
-
-// The most ranks that any rank exchanges with.
-std::int64_t PeersMax(const Plan& plan) {
-  std::vector<std::set<RankIndex>> peers(plan.job.ranks.size());
-  for (const Transfer& transfer : plan.transfers) {
-    peers[static_cast<std::size_t>(transfer.from)].insert(transfer.to);
-    peers[static_cast<std::size_t>(transfer.to)].insert(transfer.from);
-  }
-  std::size_t most = 0;
-  for (const std::set<RankIndex>& of_rank : peers) most = std::max(most, of_rank.size());
-  return static_cast<std::int64_t>(most);
-}
 
 // Every group must be able to move at all.
 class ReachabilityCheck {
@@ -258,7 +247,7 @@ class VariantSearch {
     const bool predicted = choice.seconds > 0;  // not if it is too large to be worth that
     if (kept_ && (!predicted || choice.seconds >= choice_.seconds)) return false;
     const std::int64_t most_peers = plan_.job.options.max_peers;
-    if (kept_ && most_peers > 0 && PeersMax(plan_) > most_peers) return false;
+    if (kept_ && most_peers > 0 && CountPeers(plan_) > most_peers) return false;
     kept_ = true;
     choice_ = choice;
     best_.Swap(plan_);
@@ -286,6 +275,7 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
                                           Plan& plan) const {
   Result<RankResources> resources = MakeRankResources(plan.job, job.cluster);
   if (!resources) return tl::unexpected(resources.error());
+  plan.channels.channels_per_net_peer = ChooseChannelsPerNetPeer(*resources, cost_model.Channels());
   const Deliveries deliveries = FindDeliveries(plan.job, plan.demand, plan.programs, *resources);
   if (Result<void> able = ReachabilityCheck(deliveries, *resources).Run(); !able) return able;
   const std::optional<DomainAssignment> domains =
@@ -296,8 +286,10 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
                            .seconds;
   Result<void> found =
       VariantSearch(cost_model, deliveries, *resources, bound, assignment, plan).Run();
-  if (found) PlaceZeros(plan);
-  return found;
+  if (!found) return found;
+  plan.channels.max_p2p_peers = CountPeers(plan);
+  PlaceZeros(plan);
+  return {};
 }
 
 }  // namespace reshard

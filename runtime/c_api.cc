@@ -94,11 +94,11 @@ reshard_plan* reshard_plan_open(const char* path, int32_t rank) {
   if (const Result<void> fine = CheckReferences(*part); !fine) {
     return FailedHandle<reshard_plan>(fine.error());
   }
-  const Result<Certificate> certificate = ReadCertificate(path);
-  if (!certificate) return FailedHandle<reshard_plan>(certificate.error());
+  const Result<ChannelHints> channels = ReadChannelHints(path);
+  if (!channels) return FailedHandle<reshard_plan>(channels.error());
   auto plan = std::make_unique<reshard_plan>();
   plan->part = *std::move(part);
-  plan->peers_max = certificate->peers_max;
+  plan->channels = *channels;
   plan->stored[0] = StoredParameters(plan->part.source_parameters, plan->part.source_conversions);
   plan->stored[1] = StoredParameters(plan->part.destination_parameters, {});
   return plan.release();

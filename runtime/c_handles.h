@@ -8,6 +8,7 @@
 #include "foundation/error.h"
 #include "runtime/engine.h"
 #include "runtime/host_exchange.h"
+#include "schedules/channel_hints.h"
 #include "schedules/rank_part.h"
 
 namespace reshard {
@@ -17,7 +18,7 @@ class NcclBackend;
 
 struct reshard_plan {
   reshard::RankPart part;
-  std::int64_t peers_max = 0;
+  reshard::ChannelHints channels;
   std::vector<const reshard::Parameter*> stored[2];  // of each side, those that have memory
 };
 

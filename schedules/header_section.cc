@@ -59,6 +59,8 @@ std::string EncodeHeader(const Plan& plan) {
   message.set_round_count(plan.round_count);
   AddOptions(plan.job.options, *message.mutable_options());
   AddCertificate(plan.certificate, *message.mutable_certificate());
+  message.mutable_channels()->set_max_p2p_peers(plan.channels.max_p2p_peers);
+  message.mutable_channels()->set_channels_per_net_peer(plan.channels.channels_per_net_peer);
   AddNames(plan.notices.untouched, message.mutable_untouched());
   AddNames(plan.notices.lacking, message.mutable_lacking());
   AddNames(plan.notices.recompute, message.mutable_recompute());
@@ -72,6 +74,8 @@ Result<void> DecodeHeader(std::string_view bytes, const SectionContext& context,
   plan.round_count = message->round_count();
   plan.job.options = ReadOptions(message->options());
   plan.certificate = ReadCertificate(message->certificate());
+  plan.channels = {message->channels().max_p2p_peers(),
+                   message->channels().channels_per_net_peer()};
   const auto read = [&context](const format::Names& names, std::vector<std::string>& out) {
     auto decoded = ReadNames(names, context);
     if (decoded) out = std::move(*decoded);

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/channel_hints.h"
 #include "schedules/copy_program.h"
 #include "schedules/demand.h"
 #include "schedules/job_records.h"
@@ -197,6 +198,7 @@ struct Plan {
   std::vector<Transfer> transfers;      // sorted by (from, to, first active round)
   std::vector<RankSchedule> schedules;  // one per rank
   RoundIndex round_count = 0;
+  ChannelHints channels;
   // Set in a simulation-only plan, which has no profiles, columns, transfers or rounds, and a
   // schedule without slots, moves and waits for each rank.
   std::optional<Traffic> traffic;

@@ -18,7 +18,8 @@
 namespace reshard {
 
 // 2: simulation-only plans. 3: declared zeros, bytes at several places of a rank, and conversions.
-inline constexpr std::uint32_t kPlanSchemaVersion = 3;
+// 4: channel hints.
+inline constexpr std::uint32_t kPlanSchemaVersion = 4;
 
 Result<std::string> EncodePlan(const Plan& plan);
 // `place` names the file in errors. Damaged, truncated, foreign or newer bytes are refused with a
@@ -29,8 +30,8 @@ Result<Plan> DecodePlan(std::string_view bytes, const std::string& place);
 // Returns the bytes written.
 Result<std::int64_t> WritePlanFile(const Plan& plan, const std::string& path);
 Result<Plan> ReadPlanFile(const std::string& path);
-// Reads the certificate alone.
-Result<Certificate> ReadCertificate(const std::string& path);
+// Reads what NCCL is to be told, alone.
+Result<ChannelHints> ReadChannelHints(const std::string& path);
 // Reads the sections of one rank only, in time proportional to them. A simulation-only plan has
 // none and is refused.
 Result<RankPart> ReadRankPart(const std::string& path, RankIndex rank);

@@ -170,6 +170,12 @@ void DiffSchedule(const Plan& left, const Plan& right, Differences& differences)
   }
 }
 
+void DiffChannels(const ChannelHints& left, const ChannelHints& right, Differences& differences) {
+  differences.Add("maxP2pPeers", CountText(left.max_p2p_peers), CountText(right.max_p2p_peers));
+  differences.Add("nChannelsPerNetPeer", CountText(left.channels_per_net_peer),
+                  CountText(right.channels_per_net_peer));
+}
+
 void DiffCertificate(const Certificate& left, const Certificate& right, Differences& differences) {
   const auto bound = [](const BoundWitness& witness) {
     return fmt::format("{} by {}: {}", SecondsText(witness.seconds), witness.name,
@@ -195,6 +201,7 @@ std::vector<PlanDifference> DiffPlans(const Plan& left, const Plan& right) {
   DiffJob(left, right, differences);
   DiffDemand(left.demand, right.demand, differences);
   DiffSchedule(left, right, differences);
+  DiffChannels(left.channels, right.channels, differences);
   DiffCertificate(left.certificate, right.certificate, differences);
   std::vector<PlanDifference> found = differences.Take();
   if (found.empty()) {

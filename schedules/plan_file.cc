@@ -79,7 +79,8 @@ class RankPartReader {
       : file_(file), place_(std::move(place)), budget_(file.size()) {}
 
   Result<RankPart> Read(RankIndex rank);
-  Result<Certificate> ReadPlanCertificate();
+  // A plan of which only what the header has is there.
+  Result<Plan> ReadHeader();
 
  private:
   template <typename Function>
@@ -195,7 +196,7 @@ Result<RankPart> RankPartReader::Read(RankIndex rank) {
   return part;
 }
 
-Result<Certificate> RankPartReader::ReadPlanCertificate() {
+Result<Plan> RankPartReader::ReadHeader() {
   if (auto done = ReadTable(); !done) return tl::unexpected(done.error());
   Plan header;
   const auto decode = [&header](std::string_view bytes, const SectionContext& context) {
@@ -204,7 +205,7 @@ Result<Certificate> RankPartReader::ReadPlanCertificate() {
   if (auto done = ForParts(SectionKind::kHeader, 0, decode); !done) {
     return tl::unexpected(done.error());
   }
-  return header.certificate;
+  return header;
 }
 
 // Writes all of `bytes` to a new file and gives it its name once they are on the disk.
@@ -259,10 +260,12 @@ Result<Plan> ReadPlanFile(const std::string& path) {
   return DecodePlan(*bytes, path);
 }
 
-Result<Certificate> ReadCertificate(const std::string& path) {
+Result<ChannelHints> ReadChannelHints(const std::string& path) {
   InputFile file;
   if (auto done = file.Open(path); !done) return tl::unexpected(done.error());
-  return RankPartReader(file, path).ReadPlanCertificate();
+  return RankPartReader(file, path).ReadHeader().map([](const Plan& header) {
+    return header.channels;
+  });
 }
 
 Result<RankPart> ReadRankPart(const std::string& path, RankIndex rank) {

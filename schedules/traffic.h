@@ -50,6 +50,9 @@ struct TrafficPhase {
   std::int64_t launches = 1;  // kernels that the host launches one by one, outside a graph
   std::int64_t host_synchronizations = 0;  // the host waits for the GPU, then goes on
   std::int64_t barriers = 0;               // among all ranks of the phase
+  // Its flows are NCCL sends and receives, on the channels of a peer (channel_hints.h). Else they
+  // are parts of collectives or stores of a kernel, which use all channels.
+  bool is_send_receive = true;
   // What a hop passes on at once; 0 where no flow has a hop above 0. A chunk of all bytes is store
   // and forward.
   std::int64_t chunk_bytes = 0;

@@ -12,6 +12,7 @@ void AddPhase(const TrafficPhase& phase, format::Traffic& message) {
   message.add_phase_launches(phase.launches);
   message.add_phase_host_synchronizations(phase.host_synchronizations);
   message.add_phase_barriers(phase.barriers);
+  message.add_phase_is_send_receive(phase.is_send_receive);
   message.add_phase_chunk_bytes(phase.chunk_bytes);
   message.add_phase_flows(static_cast<std::uint32_t>(phase.flows.size()));
   message.add_phase_copies(static_cast<std::uint32_t>(phase.copies.size()));
@@ -48,8 +49,8 @@ class PhaseReader {
     for (const std::uint32_t count : message_.phase_copies()) copies += count;
     return AllOfSize(phases, message_.phase_repeats(), message_.phase_launches(),
                      message_.phase_host_synchronizations(), message_.phase_barriers(),
-                     message_.phase_chunk_bytes(), message_.phase_flows(),
-                     message_.phase_copies()) &&
+                     message_.phase_is_send_receive(), message_.phase_chunk_bytes(),
+                     message_.phase_flows(), message_.phase_copies()) &&
            AllOfSize(flows, message_.flow_from_delta(), message_.flow_to_delta(),
                      message_.flow_bytes_delta(), message_.flow_operations_delta(),
                      message_.flow_hop()) &&
@@ -64,6 +65,7 @@ class PhaseReader {
     phase.launches = message_.phase_launches(phase_);
     phase.host_synchronizations = message_.phase_host_synchronizations(phase_);
     phase.barriers = message_.phase_barriers(phase_);
+    phase.is_send_receive = message_.phase_is_send_receive(phase_);
     phase.chunk_bytes = message_.phase_chunk_bytes(phase_);
     phase.flows.resize(message_.phase_flows(phase_));
     ReadFlows(phase.flows);

@@ -81,6 +81,9 @@ Result<void> VerifyStaging(const Plan& plan, const ChunkSpans& spans, VerifierRe
 // verify_groups.cc: one transfer per pair of ranks and round, bounded NCCL groups and peers.
 Result<void> VerifyGroups(const Plan& plan, const ChunkSpans& spans, VerifierReport& report);
 
+// verify_channels.cc: what NCCL is told of the peers found is true and legal.
+Result<void> VerifyChannels(const Plan& plan, const VerifierReport& report);
+
 // verify_in_place.cc: where source and destination parameters share memory, no byte is overwritten
 // before its last reader.
 Result<void> VerifyInPlace(const Plan& plan);

@@ -14,6 +14,7 @@ Result<VerifierReport> Verify(const Plan& plan) {
   VerifierReport report;
   if (done && plan.traffic) {
     done = verification::VerifyTraffic(plan, report);
+    if (done) done = verification::VerifyChannels(plan, report);
     if (!done) return tl::unexpected(done.error());
     return report;
   }
@@ -22,6 +23,7 @@ Result<VerifierReport> Verify(const Plan& plan) {
   const verification::ChunkSpans spans(plan);
   done = verification::VerifyStaging(plan, spans, report);
   if (done) done = verification::VerifyGroups(plan, spans, report);
+  if (done) done = verification::VerifyChannels(plan, report);
   if (done) done = verification::VerifyInPlace(plan);
   if (!done) return tl::unexpected(done.error());
   return report;

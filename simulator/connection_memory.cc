@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/carried_bytes.h"
+#include "simulator/peer_channels.h"
 
 namespace reshard {
 namespace {
@@ -36,7 +37,7 @@ ConnectionNeeds MostConnectionMemory(const Plan& plan, const Constants& constant
   ConnectionNeeds most;
   for (ConnectionNeeds& own : needs) {
     const double nvlink_mib = static_cast<double>(own.nvlink_peers) *
-                              static_cast<double>(constants.network_channels_per_peer) *
+                              static_cast<double>(ChannelsPerPeer(plan, constants)) *
                               constants.nvlink_connection_mib;
     const double network_mib = own.network_peers > 0 ? constants.network_pool_mib : 0;
     own.bytes = std::llround((nvlink_mib + network_mib) * kMiB);

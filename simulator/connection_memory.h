@@ -16,8 +16,8 @@ struct ConnectionNeeds {
 
 // The rank whose connections take most. NCCL (2.30.7) keeps a buffer for each channel of each
 // NVLink peer, allocated when the peer is first used, and one pool for the network in each
-// direction. Ranks without peers take nothing. Channels of a peer are networkChannelsPerPeer, which
-// the runtime sets and NCCL takes for peers of both kinds. `plan` has passed Verify().
+// direction. Ranks without peers take nothing. Channels of a peer: peer_channels.h. `plan` has
+// passed Verify().
 ConnectionNeeds MostConnectionMemory(const Plan& plan, const Constants& constants);
 
 }  // namespace reshard

@@ -1,6 +1,7 @@
 #include "simulator/constants.h"
 
 #include <utility>
+#include <vector>
 
 #include "foundation/digest.h"
 #include "foundation/json_writer.h"
@@ -9,6 +10,33 @@
 
 namespace reshard {
 namespace {
+
+// Durations end at an hour: beyond it a constant is a slip, not a machine.
+constexpr NumberRange kDurationUs{0, 3.6e9, false};
+constexpr NumberRange kMemoryMiB{0, 1 << 20, false};
+constexpr NumberRange kShare{0, 1, true};
+
+// A constant: where it is kept, and what it may be. One of the two members is set.
+struct Field {
+  std::string_view name;
+  NumberRange range;
+  double Constants::*number = nullptr;
+  std::int64_t Constants::*integer = nullptr;
+};
+
+constexpr Field kFields[] = {
+    {"networkChannelGBps", kPositiveNumber, &Constants::network_channel_gbps},
+    {"channels", kPositiveNumber, nullptr, &Constants::channels},
+    {"operationsPerChannel", kPositiveNumber, nullptr, &Constants::operations_per_channel},
+    {"groupUs", kDurationUs, &Constants::group_us},
+    {"kernelLaunchUs", kDurationUs, &Constants::kernel_launch_us},
+    {"batchUs", kDurationUs, &Constants::batch_us},
+    {"copyHbmShare", kShare, &Constants::copy_hbm_share},
+    {"eagerLaunchUs", kDurationUs, &Constants::eager_launch_us},
+    {"hostSynchronizationUs", kDurationUs, &Constants::host_synchronization_us},
+    {"nvlinkConnectionMiB", kMemoryMiB, &Constants::nvlink_connection_mib},
+    {"networkPoolMiB", kMemoryMiB, &Constants::network_pool_mib},
+};
 
 // The field `value` of constant `name`; its provenance must be there too.
 Result<JsonCursor> ValueOf(const JsonCursor& constants, std::string_view name) {
@@ -25,59 +53,32 @@ Result<JsonCursor> ValueOf(const JsonCursor& constants, std::string_view name) {
   return entry->Field("value");
 }
 
-Result<double> NumberOf(const JsonCursor& constants, std::string_view name,
-                        const NumberRange& range) {
-  return ValueOf(constants, name).and_then([&](const JsonCursor& value) {
-    return value.AsNumber(range);
-  });
-}
-
-Result<std::int64_t> IntegerOf(const JsonCursor& constants, std::string_view name) {
-  return ValueOf(constants, name).and_then([](const JsonCursor& value) {
-    return value.AsInteger(kPositiveInteger);
-  });
-}
-
-// Durations end at an hour: beyond it a constant is a slip, not a machine.
-constexpr NumberRange kDurationUs{0, 3.6e9, false};
-constexpr NumberRange kMemoryMiB{0, 1 << 20, false};
-
 Result<Constants> FromDocument(const JsonDocument& document) {
   const JsonCursor root(document);
   const Result<void> top = root.ExpectFields({"constants"});
   if (!top) return tl::unexpected(top.error());
   const Result<JsonCursor> all = root.Field("constants");
   if (!all) return tl::unexpected(all.error());
-  const Result<void> known = all->ExpectFields(
-      {"networkChannelGBps", "networkChannelsPerPeer", "groupUs", "kernelLaunchUs",
-       "operationsTogether", "batchUs", "copyHbmShare", "eagerLaunchUs", "hostSynchronizationUs",
-       "nvlinkConnectionMiB", "networkPoolMiB"});
+  std::vector<std::string_view> names;
+  for (const Field& field : kFields) names.push_back(field.name);
+  const Result<void> known = all->ExpectFields(names);
   if (!known) return tl::unexpected(known.error());
 
-  const Result<double> channel = NumberOf(*all, "networkChannelGBps", kPositiveNumber);
-  if (!channel) return tl::unexpected(channel.error());
-  const Result<std::int64_t> channels = IntegerOf(*all, "networkChannelsPerPeer");
-  if (!channels) return tl::unexpected(channels.error());
-  const Result<double> group = NumberOf(*all, "groupUs", kDurationUs);
-  if (!group) return tl::unexpected(group.error());
-  const Result<double> launch = NumberOf(*all, "kernelLaunchUs", kDurationUs);
-  if (!launch) return tl::unexpected(launch.error());
-  const Result<std::int64_t> together = IntegerOf(*all, "operationsTogether");
-  if (!together) return tl::unexpected(together.error());
-  const Result<double> batch = NumberOf(*all, "batchUs", kDurationUs);
-  if (!batch) return tl::unexpected(batch.error());
-  const Result<double> copy = NumberOf(*all, "copyHbmShare", NumberRange{0, 1, true});
-  if (!copy) return tl::unexpected(copy.error());
-  const Result<double> eager = NumberOf(*all, "eagerLaunchUs", kDurationUs);
-  if (!eager) return tl::unexpected(eager.error());
-  const Result<double> host = NumberOf(*all, "hostSynchronizationUs", kDurationUs);
-  if (!host) return tl::unexpected(host.error());
-  const Result<double> connection = NumberOf(*all, "nvlinkConnectionMiB", kMemoryMiB);
-  if (!connection) return tl::unexpected(connection.error());
-  const Result<double> pool = NumberOf(*all, "networkPoolMiB", kMemoryMiB);
-  if (!pool) return tl::unexpected(pool.error());
-  return Constants{*channel, *channels, *group, *launch,     *together, *batch,
-                   *copy,    *eager,    *host,  *connection, *pool};
+  Constants constants;
+  for (const Field& field : kFields) {
+    const Result<JsonCursor> value = ValueOf(*all, field.name);
+    if (!value) return tl::unexpected(value.error());
+    if (field.integer != nullptr) {
+      const Result<std::int64_t> integer = value->AsInteger(kPositiveInteger);
+      if (!integer) return tl::unexpected(integer.error());
+      constants.*field.integer = *integer;
+    } else {
+      const Result<double> number = value->AsNumber(field.range);
+      if (!number) return tl::unexpected(number.error());
+      constants.*field.number = *number;
+    }
+  }
+  return constants;
 }
 
 }  // namespace
@@ -96,17 +97,13 @@ Result<Constants> ReadConstants(const std::string& path) {
 
 std::string ConstantsDigest(const Constants& constants) {
   JsonValue::Object values;
-  values.emplace_back("networkChannelGBps", constants.network_channel_gbps);
-  values.emplace_back("networkChannelsPerPeer", constants.network_channels_per_peer);
-  values.emplace_back("groupUs", constants.group_us);
-  values.emplace_back("kernelLaunchUs", constants.kernel_launch_us);
-  values.emplace_back("operationsTogether", constants.operations_together);
-  values.emplace_back("batchUs", constants.batch_us);
-  values.emplace_back("copyHbmShare", constants.copy_hbm_share);
-  values.emplace_back("eagerLaunchUs", constants.eager_launch_us);
-  values.emplace_back("hostSynchronizationUs", constants.host_synchronization_us);
-  values.emplace_back("nvlinkConnectionMiB", constants.nvlink_connection_mib);
-  values.emplace_back("networkPoolMiB", constants.network_pool_mib);
+  for (const Field& field : kFields) {
+    if (field.integer != nullptr) {
+      values.emplace_back(field.name, constants.*field.integer);
+    } else {
+      values.emplace_back(field.name, constants.*field.number);
+    }
+  }
   return DigestHex(CanonicalJson(JsonValue(std::move(values))));
 }
 

@@ -4,7 +4,7 @@
 //
 // What a round costs besides its bytes, and who pays it:
 //   once per round and rank   kernelLaunchUs + groupUs, before its first transfer may start
-//                             (+ batchUs for each further operationsTogether operations);
+//                             (+ batchUs for each further batch of operations);
 //   once per transfer         the hop latency of the cluster, after its last byte left.
 // A round over the network so costs 1.5 + 8.4 + 14 = 23.9 us on top of its bytes.
 #pragma once
@@ -19,10 +19,10 @@ namespace reshard {
 
 struct Constants {
   double network_channel_gbps = 0;
-  std::int64_t network_channels_per_peer = 0;
   double group_us = 0;
   double kernel_launch_us = 0;
-  std::int64_t operations_together = 0;
+  std::int64_t channels = 0;                // of a communicator, for sends and receives
+  std::int64_t operations_per_channel = 0;  // that progress together
   double batch_us = 0;
   double copy_hbm_share = 0;  // (0, 1]
   // Of simulation-only plans, which the host drives phase by phase (traffic_replay.h).

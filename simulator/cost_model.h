@@ -18,6 +18,7 @@ class SimulatedCostModel final : public CostModel {
       : cluster_(std::move(cluster)), constants_(constants) {}
 
   Result<double> PredictSeconds(const Plan& plan) const override;
+  ChannelFacts Channels() const override;
   std::string ConstantsDigest() const override;
 
  private:

@@ -6,8 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "simulator/peer_channels.h"
-
 namespace reshard {
 namespace {
 
@@ -27,22 +25,18 @@ double OnRail(std::int32_t rail, auto uses) {
 // Fractions below this are rounding, not traffic.
 constexpr double kNoFraction = 1e-12;
 
-// The constants as this cluster has them.
-Constants WithPeerChannels(Constants constants, const Cluster& cluster, double nic_share) {
-  constants.network_channels_per_peer = ChannelsPerPeer(cluster, constants, nic_share);
-  return constants;
-}
-
 }  // namespace
 
 Nanoseconds NanosecondsOf(double microseconds) {
   return static_cast<Nanoseconds>(std::llround(microseconds * 1e3));
 }
 
-Machine::Machine(const Cluster& cluster, const Constants& constants, double nic_share)
+Machine::Machine(const Cluster& cluster, const Constants& constants, double nic_share,
+                 std::int64_t channels_per_peer)
     : cluster_(cluster),
-      constants_(WithPeerChannels(constants, cluster, nic_share)),
-      nic_share_(nic_share) {
+      constants_(constants),
+      nic_share_(nic_share),
+      channels_per_peer_(channels_per_peer) {
   AddNics(nic_share);
   nvlink_ = static_cast<ResourceIndex>(capacities_.size());
   for (const Gpu& gpu : cluster.gpus) {
@@ -226,8 +220,7 @@ Result<FlowPath> Machine::PathBetween(GpuIndex from, GpuIndex to) const {
   if (Result<void> routed = Route(from, to, path); !routed) return tl::unexpected(routed.error());
   AddSwitches(sender.domain, receiver.domain, path);
   path.latency = NanosecondsOf(std::max(out.network_latency_us, in.network_latency_us));
-  path.cap_gbps =
-      constants_.network_channel_gbps * static_cast<double>(constants_.network_channels_per_peer);
+  path.cap_gbps = constants_.network_channel_gbps * static_cast<double>(channels_per_peer_);
   double alone = kUncapped;
   for (const ResourceShare& use : path.shares) {
     alone = std::min(alone, capacities_[At(use.resource)] / use.share);

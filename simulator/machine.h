@@ -32,8 +32,11 @@ Nanoseconds NanosecondsOf(double microseconds);
 class Machine {
  public:
   // Keeps a reference to `cluster`. `nic_share` (0, 1] scales every NIC and what is derived from
-  // NICs.
-  Machine(const Cluster& cluster, const Constants& constants, double nic_share);
+  // NICs. `channels_per_peer`: peer_channels.h.
+  Machine(const Cluster& cluster, const Constants& constants, double nic_share,
+          std::int64_t channels_per_peer);
+
+  std::int64_t channels_per_peer() const { return channels_per_peer_; }
 
   // GB/s per resource.
   std::span<const double> capacities() const { return capacities_; }
@@ -85,6 +88,7 @@ class Machine {
   std::vector<std::int32_t> rails_;           // distinct, ascending
   std::vector<std::vector<char>> in_switch_;  // per switch, per domain
   double nic_share_ = 1;
+  std::int64_t channels_per_peer_ = 1;
   // First resources of each kind; NIC sets begin at 0.
   ResourceIndex nvlink_ = 0;
   ResourceIndex hbm_ = 0;

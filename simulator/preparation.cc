@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "simulator/peer_channels.h"
 #include "simulator/workload.h"
 
 namespace reshard {
@@ -39,7 +40,7 @@ Result<Machine> PrepareMachine(const Plan& plan, const Cluster& cluster,
   if (Result<void> checked = CheckRanks(plan, cluster); !checked) {
     return tl::unexpected(checked.error());
   }
-  return Machine(cluster, constants, plan.job.options.nic_share);
+  return Machine(cluster, constants, plan.job.options.nic_share, ChannelsPerPeer(plan, constants));
 }
 
 Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
@@ -53,7 +54,7 @@ Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
   }
   Result<Workload> workload = MakeWorkload(plan);
   if (!workload) return tl::unexpected(workload.error());
-  Machine machine(cluster, constants, plan.job.options.nic_share);
+  Machine machine(cluster, constants, plan.job.options.nic_share, ChannelsPerPeer(plan, constants));
   Result<ReplayModel> model =
       MakeReplayModel(plan, cluster, machine, constants, std::move(*workload));
   if (!model) return tl::unexpected(model.error());

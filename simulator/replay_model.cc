@@ -117,10 +117,7 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
   model.launch = NanosecondsOf(constants.kernel_launch_us);
   model.group = NanosecondsOf(constants.group_us);
   model.batch = NanosecondsOf(constants.batch_us);
-  // More channels a peer are fewer peers at a time.
-  const std::int64_t channels = ChannelsPerPeer(cluster, constants, plan.job.options.nic_share);
-  model.operations_together = std::max<std::int64_t>(
-      1, constants.operations_together * constants.network_channels_per_peer / channels);
+  model.operations_together = OperationsTogether(machine.channels_per_peer(), constants);
 
   if (Result<void> added = AddTransfers(plan, machine, workload, model); !added) {
     return tl::unexpected(added.error());

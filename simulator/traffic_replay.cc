@@ -5,33 +5,39 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
 #include "simulator/flow_table.h"
 #include "simulator/instant_tree.h"
+#include "simulator/peer_channels.h"
 
 namespace reshard {
 namespace {
 
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-// Two ranks in a stream, and the flow between them in whatever phase.
+// Two ranks in a stream, and the flow between them in whatever phase of the same kind.
 struct Link {
   RankIndex from = 0;
-  RankIndex to = 0;  // == from: the rank's copies
+  RankIndex to = 0;              // == from: the rank's copies
+  bool is_send_receive = false;  // TrafficPhase; not of copies
   FlowIndex flow = 0;
   Nanoseconds latency = 0;
   double alone_gbps = 0;  // what the path gives one flow
-  auto ends() const { return std::pair(from, to); }
+  auto key() const { return std::tuple(from, to, is_send_receive); }
 };
 
-// The links of one stream, ascending by their ends.
+// The links of one stream, ascending by their keys.
 using Links = std::vector<Link>;
 
-const Link& Find(const Links& links, RankIndex from, RankIndex to) {
-  return *std::lower_bound(links.begin(), links.end(), std::pair(from, to),
-                           [](const Link& link, const auto& ends) { return link.ends() < ends; });
+const Link& Find(const Links& links, RankIndex from, RankIndex to, bool is_send_receive) {
+  return *std::lower_bound(links.begin(), links.end(), std::tuple(from, to, is_send_receive),
+                           [](const Link& link, const auto& key) { return link.key() < key; });
+}
+const Link& FindCopies(const Links& links, RankIndex rank) {
+  return Find(links, rank, rank, false);
 }
 
 // A flow of the phase that runs.
@@ -61,6 +67,7 @@ class TrafficReplay {
         traffic_(*plan.traffic),
         machine_(machine),
         constants_(constants),
+        operations_together_(OperationsTogether(machine.channels_per_peer(), constants)),
         states_(traffic_.streams.size()),
         timers_(traffic_.streams.size()) {
     times_.lane_ends.resize(plan.job.ranks.size() * kLaneCount);
@@ -113,27 +120,33 @@ class TrafficReplay {
   }
 
   Result<Links> ListLinks(const TrafficStream& stream) {
-    std::vector<std::pair<RankIndex, RankIndex>> ends;
+    std::vector<std::tuple<RankIndex, RankIndex, bool>> keys;
     for (const TrafficPhase& phase : stream.phases) {
-      for (const TrafficFlow& flow : phase.flows) ends.emplace_back(flow.from, flow.to);
+      for (const TrafficFlow& flow : phase.flows) {
+        keys.emplace_back(flow.from, flow.to, phase.is_send_receive);
+      }
       for (const TrafficCopy& copy : phase.copies) {
-        if (copy.packed_bytes + copy.unpacked_bytes > 0) ends.emplace_back(copy.rank, copy.rank);
+        if (copy.packed_bytes + copy.unpacked_bytes > 0) {
+          keys.emplace_back(copy.rank, copy.rank, false);
+        }
       }
     }
-    std::sort(ends.begin(), ends.end());
-    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     Links links;
-    for (const auto& [from, to] : ends) {
+    for (const auto& [from, to, is_send_receive] : keys) {
       const GpuIndex gpu = plan_.job.ranks[At(from)].gpu;
       const Result<FlowPath> path = from == to
                                         ? machine_.CopyPath(gpu)
                                         : machine_.PathBetween(gpu, plan_.job.ranks[At(to)].gpu);
       if (!path) return tl::unexpected(path.error());
-      double alone = path->cap_gbps;
+      const double cap = is_send_receive ? path->cap_gbps : kUncapped;
+      double alone = cap;
       for (const ResourceShare& use : path->shares) {
         alone = std::min(alone, machine_.capacities()[At(use.resource)] / use.share);
       }
-      links.push_back({from, to, table_.Add(path->shares, path->cap_gbps), path->latency, alone});
+      links.push_back(
+          {from, to, is_send_receive, table_.Add(path->shares, cap), path->latency, alone});
     }
     return links;
   }
@@ -152,12 +165,13 @@ class TrafficReplay {
       for (const TrafficPhase& phase : traffic_.streams[s].phases) {
         bool fits = true;
         for (const TrafficFlow& flow : phase.flows) {
-          fits = fits && add(Find(links_[s], flow.from, flow.to), phase.repeats, flow.bytes);
+          fits = fits && add(Find(links_[s], flow.from, flow.to, phase.is_send_receive),
+                             phase.repeats, flow.bytes);
         }
         for (const TrafficCopy& copy : phase.copies) {
           const std::int64_t bytes = copy.packed_bytes + copy.unpacked_bytes;
           if (bytes == 0) continue;
-          fits = fits && add(Find(links_[s], copy.rank, copy.rank), phase.repeats, bytes);
+          fits = fits && add(FindCopies(links_[s], copy.rank), phase.repeats, bytes);
         }
         if (!fits) return InputError("plan: traffic", "an amount exceeds 2^63 bytes");
       }
@@ -189,7 +203,8 @@ class TrafficReplay {
     state.latency = 0;
     std::vector<RankIndex> ranks;
     for (const TrafficFlow& flow : phase.flows) {
-      state.latency = std::max(state.latency, Find(links_[stream], flow.from, flow.to).latency);
+      state.latency = std::max(
+          state.latency, Find(links_[stream], flow.from, flow.to, phase.is_send_receive).latency);
       ranks.insert(ranks.end(), {flow.from, flow.to});
     }
     for (const TrafficCopy& copy : phase.copies) ranks.push_back(copy.rank);
@@ -219,7 +234,7 @@ class TrafficReplay {
     for (const TrafficCopy& copy : phase.copies) {
       const std::int64_t bytes = part == Part::kPack ? copy.packed_bytes : copy.unpacked_bytes;
       if (bytes == 0) continue;
-      StartFlow(stream, Find(links_[stream], copy.rank, copy.rank).flow,
+      StartFlow(stream, FindCopies(links_[stream], copy.rank).flow,
                 static_cast<double>(bytes) * static_cast<double>(phase.repeats), now);
     }
     if (states_[stream].running == 0) PartRanOut(stream, now);
@@ -246,14 +261,15 @@ class TrafficReplay {
     state.hops.assign(At(last_hop) + 1, {});
     std::vector<double> chunk_ns(state.hops.size());
     for (const TrafficFlow& flow : phase.flows) {
-      const Link& link = Find(links_[stream], flow.from, flow.to);
+      const Link& link = Find(links_[stream], flow.from, flow.to, phase.is_send_receive);
       state.hops[At(flow.hop)].push_back(
           {link.flow, static_cast<double>(flow.bytes) * static_cast<double>(phase.repeats)});
       const double chunk = static_cast<double>(std::min(flow.bytes, phase.chunk_bytes));
       double& longest = chunk_ns[At(flow.hop)];
       longest = std::max(longest, chunk / link.alone_gbps + static_cast<double>(link.latency));
     }
-    const std::int64_t batches = (MostOperations(phase) - 1) / constants_.operations_together;
+    const std::int64_t batches =
+        phase.is_send_receive ? (MostOperations(phase) - 1) / operations_together_ : 0;
     const double group_ns =
         (constants_.group_us + static_cast<double>(batches) * constants_.batch_us) * 1e3;
     double filled = 0;  // by the last hop's start
@@ -333,6 +349,7 @@ class TrafficReplay {
   const Traffic& traffic_;
   const Machine& machine_;
   const Constants& constants_;
+  const std::int64_t operations_together_;
   FlowTable table_;
   std::vector<Links> links_;  // per stream
   std::vector<std::size_t> stream_of_flow_;

@@ -6,9 +6,8 @@
 //   a host synchronisation    hostSynchronizationUs;
 //   a barrier among n ranks   ceil(log2 n) hops of the phase's longest latency (dissemination; see
 //                             commit_time.h);
-//   a group                   groupUs, and batchUs for each further operationsTogether operations
-//   of
-//                             the busiest rank;
+//   a group                   groupUs, and of sends and receives batchUs for each further batch of
+//                             the busiest rank's operations (peer_channels.h);
 //   hop h of a pipeline       the times that hops 0 .. h - 1 take for a chunk on their slowest path
 //                             when alone on it, latency included.
 // A phase of n repeats runs once, with n times the bytes, after n times these costs: equal phases

@@ -116,6 +116,7 @@ Result<PlanSummary> Summarize(const Plan& plan, const VerifierReport& verified,
   summary.staging_bytes_max = verified.staging_bytes_max;
   summary.ops_per_group_max = verified.ops_per_group_max;
   summary.peers_max = verified.peers_max;
+  summary.channels = plan.channels;
   summary.is_limited = !plan.traffic;
   summary.digest = plan.job_digest;
   return summary;
@@ -135,6 +136,14 @@ void AppendFields(const PlanSummary& summary, JsonValue::Object& fields) {
   fields.emplace_back("stagingBytesMax", summary.staging_bytes_max);
   fields.emplace_back("opsPerGroupMax", summary.ops_per_group_max);
   fields.emplace_back("peersMax", summary.peers_max);
+  fields.emplace_back("maxP2pPeers", summary.channels.max_p2p_peers);
+  fields.emplace_back("nChannelsPerNetPeer", summary.channels.channels_per_net_peer);
+}
+
+std::string ChannelText(const ChannelHints& hints) {
+  return hints.channels_per_net_peer > 0
+             ? CountText(hints.channels_per_net_peer) + " per network peer"
+             : "as NCCL chooses";
 }
 
 void AppendRows(const PlanSummary& summary, const Options& options, TextTable& table) {
@@ -161,6 +170,7 @@ void AppendRows(const PlanSummary& summary, const Options& options, TextTable& t
       {"peers", Limited(CountText(summary.peers_max), summary.is_limited && options.max_peers > 0,
                         CountText(options.max_peers)) +
                     " a rank"});
+  table.AddRow({"channels", ChannelText(summary.channels)});
 }
 
 void AppendFields(const Notices& notices, JsonValue::Object& fields) {

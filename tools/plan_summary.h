@@ -30,12 +30,16 @@ struct PlanSummary {
   std::int64_t staging_bytes_max = 0;
   std::int64_t ops_per_group_max = 0;
   std::int64_t peers_max = 0;
+  ChannelHints channels;
   bool is_limited = true;  // by the job's options: not so a simulation-only plan
   std::string digest;      // of the normalised job
 };
 
 // "about 1,568 MiB a rank, beside the staging: 30 NVLink peers and 46 network peers".
 std::string ConnectionText(const ConnectionNeeds& needs);
+
+// "4 per network peer".
+std::string ChannelText(const ChannelHints& hints);
 
 // `plan` has passed Verify(), which gave `verified`. `predicted_seconds` is the simulator's word.
 // Fails only where a sum does not fit 64 bits.

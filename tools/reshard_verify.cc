@@ -95,6 +95,7 @@ void PrintVerdict(const Arguments& arguments, const LoadedPlan& loaded,
                                       CountText(options.max_ops_per_group)) +
                                   " in an NCCL group"});
   table.AddRow({"peers", CountText(verified.peers_max) + " a rank"});
+  table.AddRow({"channels", ChannelText(summary.channels)});
   table.AddRow({"digest", summary.digest});
   if (!arguments.job.empty()) table.AddRow({"job", arguments.job + " is the one embedded"});
   table.AddRow({"spent", SecondsText(loaded.verify_seconds)});

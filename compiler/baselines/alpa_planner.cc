@@ -57,6 +57,7 @@ class AlpaTraffic {
       PhaseBuilder builder;
       for (const AlpaTask& task : round) AddBroadcast(task, builder);
       TrafficPhase& phase = stream.phases.emplace_back();
+      phase.is_send_receive = false;
       phase.chunk_bytes = kRingStepBytes;
       builder.MoveInto(phase);
     }

@@ -167,6 +167,7 @@ void BroadcastBuilder::AppendBroadcast(std::size_t number, TrafficStream& stream
   TrafficPhase& phase = stream.phases.emplace_back();
   phase.repeats = buckets;
   phase.host_synchronizations = 1;
+  phase.is_send_receive = false;
   phase.chunk_bytes = kRingStepBytes;
   builder.MoveInto(phase);
 }

@@ -74,6 +74,7 @@ Result<void> DirectPlanner::MakeSchedule(const Job& job, const CostModel& /*cost
     if (builder.empty()) continue;
     TrafficPhase& phase = stream.phases.emplace_back();
     phase.host_synchronizations = 1 + turns[pattern];
+    phase.is_send_receive = false;
     builder.MoveInto(phase);
     staging.AddPhase(phase);
   }

@@ -257,6 +257,7 @@ class M2nTraffic {
     TrafficPhase& ring = stream.phases.emplace_back();
     ring.host_synchronizations = 1;
     ring.barriers = 2;
+    ring.is_send_receive = false;
     pattern.ring.MoveInto(ring);
     SpreadPhase(repeats, ring);
     ring.chunk_bytes =
@@ -264,6 +265,7 @@ class M2nTraffic {
     staging.AddPhase(ring);
     TrafficPhase& stores = stream.phases.emplace_back();
     stores.launches = 0;
+    stores.is_send_receive = false;
     pattern.stores.MoveInto(stores);
     SpreadPhase(repeats, stores);
     staging.AddPhase(stores);

@@ -130,8 +130,10 @@ class NemoTraffic {
     }
     std::optional<NemoPhases> striped = Stripe(placed);
     NemoPhases phases = striped ? *std::move(striped) : SendWhole(placed);
-    AddPhase(phases.transfers, stack.stacks, /*is_chain=*/false, /*host_turns=*/1);
-    AddPhase(phases.within_sets, stack.stacks, phases.is_chain, /*host_turns=*/0);
+    AddPhase(phases.transfers, stack.stacks, /*is_collective=*/false, /*is_chain=*/false,
+             /*host_turns=*/1);
+    AddPhase(phases.within_sets, stack.stacks, /*is_collective=*/true, phases.is_chain,
+             /*host_turns=*/0);
   }
 
   Traffic Take() {
@@ -140,12 +142,13 @@ class NemoTraffic {
   }
 
  private:
-  void AddPhase(PhaseBuilder& builder, std::int64_t tensors, bool is_chain,
+  void AddPhase(PhaseBuilder& builder, std::int64_t tensors, bool is_collective, bool is_chain,
                 std::int64_t host_turns) {
     if (builder.empty()) return;
     TrafficPhase& phase = stream_.phases.emplace_back();
     phase.repeats = tensors;
     phase.host_synchronizations = host_turns;
+    phase.is_send_receive = !is_collective;
     phase.chunk_bytes = is_chain ? kRingStepBytes : 0;
     builder.MoveInto(phase);
     staging_.AddPhase(phase);

@@ -61,7 +61,7 @@ reshard_nccl* reshard_nccl_make(const reshard_plan* plan, const void* id, size_t
   std::memcpy(options.id.data(), id, bytes);
   options.rank = plan->part.rank;
   options.rank_count = plan->part.rank_count;
-  options.peers_max = plan->peers_max;
+  options.channels = plan->channels;
   options.deadline = BoundedSeconds(seconds);
   Result<std::shared_ptr<Communicator>> made = Communicator::Make(options);
   if (!made) return FailedHandle<reshard_nccl>(made.error());

@@ -5,13 +5,11 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "runtime/deadline.h"
-#include "runtime/nccl/channel_hints.h"
 #include "runtime/nccl/cuda_status.h"
 
 namespace reshard {
@@ -30,12 +28,14 @@ ncclConfig_t MakeConfig(const CommunicatorOptions& options) {
   config.commName = "reshard";
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-  if (const std::optional<int> channels = NetworkChannelsPerPeer(options.peers_max)) {
-    config.nChannelsPerNetPeer = *channels;
+  if (options.channels.channels_per_net_peer > 0) {
+    config.nChannelsPerNetPeer = static_cast<int>(options.channels.channels_per_net_peer);
   }
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 0)
-  if (options.peers_max > 0) config.maxP2pPeers = static_cast<int>(options.peers_max);
+  if (options.channels.max_p2p_peers > 0) {
+    config.maxP2pPeers = static_cast<int>(options.channels.max_p2p_peers);
+  }
 #endif
   return config;
 }

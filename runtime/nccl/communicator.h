@@ -11,6 +11,7 @@
 #include <string>
 
 #include "foundation/error.h"
+#include "schedules/channel_hints.h"
 #include "schedules/job_records.h"
 
 struct ncclComm;
@@ -26,9 +27,8 @@ struct CommunicatorOptions {
   UniqueId id = {};
   RankIndex rank = 0;
   RankIndex rank_count = 0;
-  // Most peers of any rank of the plan (Certificate::peers_max), from which hints to NCCL follow;
-  // 0: none. The same on all ranks.
-  std::int64_t peers_max = 0;
+  // The plan's, the same on all ranks (ReadChannelHints). What NCCL is too old for is left out.
+  ChannelHints channels;
   std::chrono::nanoseconds deadline = std::chrono::seconds(60);
 };
 

@@ -1,6 +1,6 @@
 // The backend that replays on GPUs: one CUDA graph of copy kernels and NCCL groups per rank.
 //
-//   communicator = Communicator::Make({id, rank, rank_count, peers_max});   // all ranks together
+//   communicator = Communicator::Make({id, rank, rank_count, channels});   // all ranks together
 //   backend = NcclBackend::Make(part, communicator, options);
 //   NcclBackend* nccl = backend.get();               // for what only this backend has
 //   engine = Engine::Open(part, std::move(backend));

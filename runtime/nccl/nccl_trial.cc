@@ -105,7 +105,7 @@ Result<NcclTrial> NcclTrial::Make(const Plan& plan, RankIndex rank, const Option
   wanted.id = options.id;
   wanted.rank = rank;
   wanted.rank_count = static_cast<RankIndex>(plan.job.ranks.size());
-  wanted.peers_max = plan.certificate.peers_max;
+  wanted.channels = plan.channels;
   wanted.deadline = options.deadline;
   Result<std::shared_ptr<Communicator>> communicator = Communicator::Make(wanted);
   if (!communicator) return tl::unexpected(communicator.error());

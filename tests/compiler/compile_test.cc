@@ -92,6 +92,7 @@ TEST(Compile, PassesOnWhatTheCostModelRefuses) {
     Result<double> PredictSeconds(const Plan&) const override {
       return InputError("cluster", "no rate");
     }
+    ChannelFacts Channels() const override { return {13.5, 32, 8}; }
     std::string ConstantsDigest() const override { return ""; }
   };
   const Cluster cluster = UniformCluster(2, 1, 0, 50);

@@ -20,6 +20,7 @@ class OneSidedCostModel final : public CostModel {
     if (likes_few_rounds_) return static_cast<double>(plan.round_count);
     return static_cast<double>(StagingBytesMax(plan));
   }
+  ChannelFacts Channels() const override { return {13.5, 32, 8}; }
   std::string ConstantsDigest() const override { return "one-sided"; }
   std::int64_t asked() const { return asked_; }
 

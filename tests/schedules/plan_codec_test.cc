@@ -65,6 +65,7 @@ TEST(PlanCodecTest, EveryFieldOfARecordSurvives) {
   plan.certificate.staging_bytes_max = -1;
   plan.certificate.ops_per_group_max = INT64_MAX;
   plan.certificate.peers_max = 8;
+  plan.channels = {INT64_MAX, -3};
   plan.profiles.push_back({{0, 0, 7, 7, 7, 0xFFFFFFFFU}});
   plan.profiles.push_back({});
   plan.columns.push_back({2, 2, INT64_MIN, INT64_MAX});
@@ -96,8 +97,8 @@ TEST(PlanCodecTest, OtherFilesAreRefusedByTheirHead) {
 
 TEST(PlanCodecTest, ANewerSchemaIsRefusedByName) {
   std::string bytes = Encoded(SmallPlan());
-  bytes[8] = 4;
-  EXPECT_THAT(RefusalOf(bytes), HasSubstr("has schema version 4, this program reads up to 3"));
+  bytes[8] = 5;
+  EXPECT_THAT(RefusalOf(bytes), HasSubstr("has schema version 5, this program reads up to 4"));
 }
 
 TEST(PlanCodecTest, EveryTruncationIsRefused) {
@@ -234,14 +235,14 @@ TEST(PlanFileTest, ARanksPartIsWhatExtractionGives) {
   }
 }
 
-TEST(PlanFileTest, TheCertificateCanBeReadAlone) {
-  const TemporaryFile file("certificate_test.reshard");
+TEST(PlanFileTest, ChannelHintsCanBeReadAlone) {
+  const TemporaryFile file("channel_hints_test.reshard");
   Plan plan = SmallPlan();
-  plan.certificate.peers_max = 77;
+  plan.channels = {77, 16};
   ASSERT_TRUE(WritePlanFile(plan, file.path()).has_value());
-  const auto certificate = ReadCertificate(file.path());
-  ASSERT_TRUE(certificate.has_value()) << ToString(certificate.error());
-  EXPECT_EQ(*certificate, plan.certificate);
+  const auto hints = ReadChannelHints(file.path());
+  ASSERT_TRUE(hints.has_value()) << ToString(hints.error());
+  EXPECT_EQ(*hints, plan.channels);
 }
 
 TEST(PlanFileTest, MissingFilesAndFoldersAreNamed) {
@@ -250,7 +251,7 @@ TEST(PlanFileTest, MissingFilesAndFoldersAreNamed) {
               HasSubstr("no/such/plan: cannot read the plan: No such file"));
   EXPECT_THAT(ToString(ReadPlanFile(folder).error()), HasSubstr("not a regular file"));
   EXPECT_THAT(ToString(ReadRankPart("no/such/plan", 0).error()), HasSubstr("No such file"));
-  EXPECT_THAT(ToString(ReadCertificate("no/such/plan").error()), HasSubstr("No such file"));
+  EXPECT_THAT(ToString(ReadChannelHints("no/such/plan").error()), HasSubstr("No such file"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ using ::testing::HasSubstr;
 
 Plan PlanWithOmission() {
   Plan plan = SmallTrafficPlan();
+  plan.traffic->streams[0].phases[0].is_send_receive = false;
   plan.traffic->class_bytes[1] = 60;
   plan.traffic->omissions = {{2, 1, "too odd a layout", 8}};
   return plan;

@@ -13,14 +13,15 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
 Constants MemoryConstants() {
   Constants constants;
-  constants.network_channels_per_peer = 4;
+  constants.channels = 32;
   constants.nvlink_connection_mib = 12;
   constants.network_pool_mib = 128;
   return constants;
 }
 
 // Two domains of three GPUs. Rank 0 has both others of its domain and all of the next one:
-// 2 peers * 4 channels * 12 MiB and the pool, however many network peers there are.
+// 2 peers * 4 channels (the plan's hint) * 12 MiB and the pool, however many network peers there
+// are.
 TEST(ConnectionMemoryTest, TheRankThatNeedsMost) {
   SamplePlan sample(SampleCluster(2, 3));
   sample.Send(0, 1, 16).Send(2, 0, 16).Send(0, 3, 16).Send(0, 4, 16).Send(5, 0, 16).Send(3, 4, 16);
@@ -30,13 +31,14 @@ TEST(ConnectionMemoryTest, TheRankThatNeedsMost) {
   EXPECT_EQ(needs.bytes, (2 * 4 * 12 + 128) * kMiB);
 }
 
+// Inside one domain nobody holds NCCL's channels back: a peer has all 32.
 TEST(ConnectionMemoryTest, APeerCountsOnceWhicheverWay) {
   SamplePlan sample(SampleCluster(1, 2));
   sample.Send(0, 1, 16).Send(1, 0, 16);
   const ConnectionNeeds needs = MostConnectionMemory(sample.plan, MemoryConstants());
   EXPECT_EQ(needs.nvlink_peers, 1);
   EXPECT_EQ(needs.network_peers, 0);
-  EXPECT_EQ(needs.bytes, 4 * 12 * kMiB);
+  EXPECT_EQ(needs.bytes, 32 * 12 * kMiB);
 }
 
 TEST(ConnectionMemoryTest, WithoutTransfersNothing) {

@@ -33,7 +33,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 TEST(ConstantsTest, DefaultsAreTheFieldNotes) {
   const Result<Constants> constants = DefaultConstants();
   ASSERT_TRUE(constants) << ToString(constants.error());
-  EXPECT_EQ(*constants, (Constants{13.5, 4, 8.4, 1.5, 64, 14, 0.87, 5, 1200, 12, 128}));
+  EXPECT_EQ(*constants, (Constants{13.5, 8.4, 1.5, 32, 8, 14, 0.87, 5, 1200, 12, 128}));
   EXPECT_DOUBLE_EQ(constants->kernel_launch_us + constants->group_us + 14, 23.9);
 }
 
@@ -71,8 +71,8 @@ TEST(ConstantsTest, BadFilesAreErrorsWithTheirPlace) {
               HasSubstr("mine.json: constants.groupUs.value"));
   EXPECT_THAT(error("\"value\": 0.87", "\"value\": 1.5"),
               HasSubstr("mine.json: constants.copyHbmShare.value"));
-  EXPECT_THAT(error("\"value\": 4,", "\"value\": 4.5,"),
-              HasSubstr("mine.json: constants.networkChannelsPerPeer.value"));
+  EXPECT_THAT(error("\"value\": 32,", "\"value\": 4.5,"),
+              HasSubstr("mine.json: constants.channels.value"));
   EXPECT_THAT(error("\"date\": \"2026-06\"", "\"date\": \"\""),
               HasSubstr("mine.json: constants.networkChannelGBps.date"));
   EXPECT_THAT(error("\"unit\": \"GB/s\",", ""), HasSubstr("unit"));

@@ -31,7 +31,7 @@ TEST(MachineTest, NvlinkInsideADomainNicsBetween) {
   cluster.domains[0].nvlink_latency_us = 3.4;
   cluster.domains[0].network_latency_us = 12;
   cluster.domains[1].network_latency_us = 14;
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   const Result<FlowPath> inside = machine.PathBetween(0, 1);
   EXPECT_EQ(SharesOf(inside), (Shares{{machine.NvlinkOut(0), 1}, {machine.NvlinkIn(1), 1}}));
   EXPECT_EQ(inside->latency, 3400);
@@ -47,7 +47,7 @@ TEST(MachineTest, NicsOfOneGpuAddUp) {
   Cluster cluster = SampleCluster(2, 1);
   cluster.nics.push_back({0, 0, 0, 30, {0}});
   cluster.gpus[0].nics = {0, 2};
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   EXPECT_EQ(machine.NicOut(0), machine.NicOut(2));
   EXPECT_EQ(machine.capacities()[static_cast<std::size_t>(machine.NicOut(0))], 80);
   EXPECT_EQ(machine.NicPart(0), 0.625);
@@ -65,7 +65,7 @@ TEST(MachineTest, ANicMayServeSeveralGpus) {
   for (int gpu = 0; gpu < 4; ++gpu) {
     cluster.gpus[static_cast<std::size_t>(gpu)].nics = {std::max(gpu - 1, 0)};
   }
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   EXPECT_EQ(SharesOf(machine.PathBetween(0, 2)),
             (Shares{{machine.NicOut(0), 1}, {machine.NicIn(1), 1}}));
   EXPECT_EQ(SharesOf(machine.PathBetween(1, 3)),
@@ -78,7 +78,7 @@ TEST(MachineTest, AGpuSplitsItsBytesOverItsPartsOfNics) {
   cluster.nics.push_back({0, 0, 7, 50, {0, 1}});
   cluster.gpus[0].nics = {0, 4};
   cluster.gpus[1].nics = {1, 4};
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   const Shares shares = SharesOf(machine.PathBetween(0, 2));
   EXPECT_DOUBLE_EQ(shares.at(machine.NicOut(0)), 2.0 / 3);
   EXPECT_DOUBLE_EQ(shares.at(machine.NicOut(4)), 1.0 / 3);
@@ -90,7 +90,7 @@ TEST(MachineTest, NicShareScalesNicsAndFabricOnly) {
   cluster.fabric.rail_crossing = RailCrossing::kSpine;
   cluster.fabric.spine_oversubscription = 2;
   cluster.fabric.switches.push_back({{0}, 4});
-  const Machine machine(cluster, FreeConstants(), 0.5);
+  const Machine machine(cluster, FreeConstants(), 0.5, 4);
   const auto rate = [&](ResourceIndex r) {
     return machine.capacities()[static_cast<std::size_t>(r)];
   };
@@ -108,7 +108,7 @@ TEST(MachineTest, NicShareScalesNicsAndFabricOnly) {
 TEST(MachineTest, OnlyWhatCrossesRailsUsesTheSpine) {
   Cluster cluster = SampleCluster(2, 2);
   cluster.fabric.rail_crossing = RailCrossing::kSpine;
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   const ResourceIndex spine = machine.first_fabric();
   EXPECT_EQ(SharesOf(machine.PathBetween(0, 2)),
             (Shares{{machine.NicOut(0), 1}, {machine.NicIn(2), 1}}));
@@ -122,7 +122,7 @@ TEST(MachineTest, APartMayCross) {
   cluster.fabric.rail_crossing = RailCrossing::kSpine;
   cluster.nics.push_back({0, 0, 1, 50, {0}});
   cluster.gpus[0].nics = {0, 4};
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   const ResourceIndex spine = machine.first_fabric();
   EXPECT_EQ(SharesOf(machine.PathBetween(0, 2)), (Shares{{machine.NicOut(0), 0.5},
                                                          {machine.NicOut(4), 0.5},
@@ -138,7 +138,7 @@ TEST(MachineTest, APartMayCross) {
 TEST(MachineTest, SwitchesLimitWhatLeavesAndEnters) {
   Cluster cluster = SampleCluster(3, 1);
   cluster.fabric.switches = {{{0, 1}, 2}, {{2}, 1}};
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   const ResourceIndex first = machine.first_fabric();
   EXPECT_EQ(SharesOf(machine.PathBetween(0, 1)),
             (Shares{{machine.NicOut(0), 1}, {machine.NicIn(1), 1}}));
@@ -149,20 +149,20 @@ TEST(MachineTest, SwitchesLimitWhatLeavesAndEnters) {
       (Shares{{machine.NicOut(2), 1}, {machine.NicIn(1), 1}, {first + 2, 1}, {first + 1, 1}}));
 }
 
-// 32 channels of 1.5, all there are, hold a peer to 48: a cap on a GPU of 100, none on one of 40.
+// 4 channels of 12 hold a peer to 48: a cap on a GPU of 100, none on one of 40.
 TEST(MachineTest, ChannelsCapWhereTheyBind) {
   Cluster cluster = SampleCluster(2, 1);
   Constants constants = FreeConstants();
-  constants.network_channel_gbps = 1.5;
+  constants.network_channel_gbps = 12;
   for (Nic& nic : cluster.nics) nic.gbps = 40;
-  EXPECT_EQ(Machine(cluster, constants, 1).PathBetween(0, 1)->cap_gbps, kUncapped);
+  EXPECT_EQ(Machine(cluster, constants, 1, 4).PathBetween(0, 1)->cap_gbps, kUncapped);
   for (Nic& nic : cluster.nics) nic.gbps = 100;
-  EXPECT_EQ(Machine(cluster, constants, 1).PathBetween(0, 1)->cap_gbps, 48);
+  EXPECT_EQ(Machine(cluster, constants, 1, 4).PathBetween(0, 1)->cap_gbps, 48);
 }
 
 TEST(MachineTest, BytesWithoutAWayAreErrorsThatNameTheGpu) {
   const auto error = [](const Cluster& cluster, GpuIndex from, GpuIndex to) {
-    const Result<FlowPath> path = Machine(cluster, FreeConstants(), 1).PathBetween(from, to);
+    const Result<FlowPath> path = Machine(cluster, FreeConstants(), 1, 4).PathBetween(from, to);
     return path ? std::string("none") : ToString(path.error());
   };
   Cluster cluster = SampleCluster(2, 2);
@@ -175,7 +175,7 @@ TEST(MachineTest, BytesWithoutAWayAreErrorsThatNameTheGpu) {
   cluster.fabric.rail_crossing = RailCrossing::kNone;
   EXPECT_THAT(error(cluster, 1, 2), HasSubstr("GPU 1 and GPU 2 share no rail"));
   cluster.gpus[1].hbm_gbps = 0;
-  const Result<FlowPath> copy = Machine(cluster, FreeConstants(), 1).CopyPath(1);
+  const Result<FlowPath> copy = Machine(cluster, FreeConstants(), 1, 4).CopyPath(1);
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().place, "cluster: GPU 1");
 }

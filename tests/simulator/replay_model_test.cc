@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 Result<ReplayModel> ModelOf(const Plan& plan, const Cluster& cluster, const Constants& constants) {
   Result<Workload> work = MakeWorkload(plan);
   if (!work) return tl::unexpected(work.error());
-  return MakeReplayModel(plan, cluster, Machine(cluster, constants, 1), constants,
+  return MakeReplayModel(plan, cluster, Machine(cluster, constants, 1, 4), constants,
                          *std::move(work));
 }
 

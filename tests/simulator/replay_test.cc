@@ -105,22 +105,24 @@ TEST(ReplayTest, TwoLevelTree) {
   EXPECT_NEAR(SecondsOf(sample, cluster), (8 + 0.75) * round, 20 * kTick);
 }
 
-// One peer reaches all channels * rate = 32 * 0.84375 = 27 of 50 GB/s; two peers 25 each.
+// One peer reaches its channels * rate = 4 * 6.75 = 27 of 50 GB/s; two peers 25 each.
 TEST(ReplayTest, ChannelsCapAPeer) {
   const Cluster cluster = SampleCluster(3, 1);
   Constants constants = FreeConstants();
-  constants.network_channel_gbps = 0.84375;
+  constants.network_channel_gbps = 6.75;
   EXPECT_NEAR(SecondsOf(SamplePlan(cluster).Send(0, 1, 54 * kMB), cluster, constants), 2e-3, kTick);
   EXPECT_NEAR(
       SecondsOf(SamplePlan(cluster).Send(0, 1, 50 * kMB).Send(0, 2, 50 * kMB), cluster, constants),
       2e-3, kTick);
 }
 
-// 5 operations, 2 together: 2 more batches of 10 us.
+// 8 channels, 4 a peer, one operation each: 2 together, so that 5 operations take 2 more batches of
+// 10 us.
 TEST(ReplayTest, OperationsBeyondABatchWait) {
   const Cluster cluster = SampleCluster(6, 1);
   Constants constants = FreeConstants();
-  constants.operations_together = 2;
+  constants.channels = 8;
+  constants.operations_per_channel = 1;
   constants.batch_us = 10;
   SamplePlan sample(cluster);
   for (RankIndex to = 1; to < 6; ++to) sample.Send(0, to, 64 * kMB);

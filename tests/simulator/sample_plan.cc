@@ -23,8 +23,8 @@ Cluster SampleCluster(int domains, int gpus_per_domain) {
 Constants FreeConstants() {
   Constants constants;
   constants.network_channel_gbps = 1e6;
-  constants.network_channels_per_peer = 4;
-  constants.operations_together = 64;
+  constants.channels = 32;
+  constants.operations_per_channel = 8;
   constants.copy_hbm_share = 1;
   return constants;
 }
@@ -38,6 +38,7 @@ SamplePlan::SamplePlan(const Cluster& cluster) {
     plan.job.ranks.push_back(rank);
   }
   plan.schedules.resize(cluster.gpus.size());
+  plan.channels.channels_per_net_peer = 4;
 }
 
 ColumnIndex SamplePlan::AddColumn(std::int64_t bytes, int chunks) {

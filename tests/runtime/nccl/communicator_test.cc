@@ -7,7 +7,6 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/nccl/channel_hints.h"
 #include "tests/doubles/controls.h"
 #include "tests/doubles/nccl_world.h"
 
@@ -78,7 +77,7 @@ TEST_F(CommunicatorTest, StopsAndIsReleasedInTheEnd) {
 TEST(HangingCommunicatorTest, IsGivenUp) {
   // What is given up is lost on purpose; volatile, or the compiler forgets what is never read.
   [[maybe_unused]] static ncclComm* volatile lost = nullptr;
-  const auto made = Communicator::Make({*MakeUniqueId(), 0, 1, 0, 1s});
+  const auto made = Communicator::Make({*MakeUniqueId(), 0, 1, {}, 1s});
   ASSERT_TRUE(made);
   lost = (*made)->handle();
   const doubles::Controls usual = doubles::GetControls();
@@ -91,20 +90,27 @@ TEST(HangingCommunicatorTest, IsGivenUp) {
   doubles::SetControls(usual);
 }
 
-// NCCL is told that it may not block, and from version 2.28 on how many channels a network peer
-// gets; nothing of a plan without peers.
-TEST_F(CommunicatorTest, TellsNcclWhatThePlanKnows) {
-  for (const std::int64_t peers : {0, 8, 65, 1000}) {
+// NCCL is told that it may not block, and exactly what the plan says of its peers: from version
+// 2.28 on how many channels a network peer gets, from 2.30 on how many peers there are. Of what the
+// plan does not say, nothing.
+TEST_F(CommunicatorTest, TellsNcclWhatThePlanSays) {
+  for (const ChannelHints& hints :
+       {ChannelHints{}, ChannelHints{8, 0}, ChannelHints{0, 2}, ChannelHints{76, 16}}) {
     CommunicatorOptions options = Options(*MakeUniqueId(), 0, 1);
-    options.peers_max = peers;
+    options.channels = hints;
     const auto made = Communicator::Make(options);
     ASSERT_TRUE(made);
     const ncclConfig_t* const config = doubles::ConfigOf((*made)->handle());
     ASSERT_NE(config, nullptr);
     EXPECT_EQ(config->blocking, 0);
+    [[maybe_unused]] const auto told = [](std::int64_t hint) {
+      return hint > 0 ? static_cast<int>(hint) : NCCL_CONFIG_UNDEF_INT;
+    };
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-    EXPECT_EQ(config->nChannelsPerNetPeer,
-              NetworkChannelsPerPeer(peers).value_or(NCCL_CONFIG_UNDEF_INT));
+    EXPECT_EQ(config->nChannelsPerNetPeer, told(hints.channels_per_net_peer));
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 0)
+    EXPECT_EQ(config->maxP2pPeers, told(hints.max_p2p_peers));
 #endif
   }
 }

@@ -89,7 +89,7 @@ std::optional<Error> GpuTeam::PrepareMember(RankIndex rank, const UniqueId& id) 
   options.id = id;
   options.rank = rank;
   options.rank_count = static_cast<RankIndex>(plan_->job.ranks.size());
-  options.peers_max = plan_->certificate.peers_max;
+  options.channels = plan_->channels;
   options.deadline = options_.nccl.prepare_deadline;
   Result<std::shared_ptr<Communicator>> communicator = Communicator::Make(options);
   if (!communicator) return communicator.error();
