@@ -21,7 +21,7 @@ TEST(DomainLoadTest, BytesOverWhatTheRatesLetPass) {
   cluster.gpus[1].nics = {};
   cluster.nics[1] = {0, 0, 0, 50, {0}};
   const SamplePlan sample(cluster);
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   FlowTable flows;
   flows.Add(std::vector<ResourceShare>{{machine.NicOut(0), 1}, {machine.NicIn(2), 1}}, kUncapped);
   flows.Add(std::vector<ResourceShare>{{machine.NvlinkOut(1), 1}, {machine.NvlinkIn(0), 1}},
@@ -42,7 +42,7 @@ TEST(DomainLoadTest, ADomainWithoutNicsIsNeverBusy) {
   for (Gpu& gpu : cluster.gpus) gpu.nics.clear();
   cluster.nics.clear();
   const SamplePlan sample(cluster);
-  const Machine machine(cluster, FreeConstants(), 1);
+  const Machine machine(cluster, FreeConstants(), 1, 4);
   const FlowTable flows;
   const Timeline timeline(flows, machine.capacities().size(), 1000);
   const std::vector<DomainLoad> loads = DomainLoads(sample.plan, cluster, machine, timeline, 2);

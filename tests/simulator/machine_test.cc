@@ -130,7 +130,7 @@ TEST(MachineTest, APartMayCross) {
                                                          {spine + 2, 0.5},
                                                          {spine + 1, 0.5}}));
   cluster.fabric.rail_crossing = RailCrossing::kNone;
-  const Machine rails_apart(cluster, FreeConstants(), 1);
+  const Machine rails_apart(cluster, FreeConstants(), 1, 4);
   EXPECT_EQ(SharesOf(rails_apart.PathBetween(0, 2)),
             (Shares{{rails_apart.NicOut(0), 1}, {rails_apart.NicIn(2), 1}}));
 }

@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 Result<ReplayModel> ModelOf(const Plan& plan, const Cluster& cluster, const Constants& constants) {
   Result<Workload> work = MakeWorkload(plan);
   if (!work) return tl::unexpected(work.error());
-  const Machine machine(cluster, constants, 1);
+  const Machine machine(cluster, constants, 1, 4);
   return MakeReplayModel(plan, cluster, machine, constants, *std::move(work));
 }
 
