@@ -1,5 +1,6 @@
 #include "simgrid_oracle.h"
 
+#include <ctime>
 #include <simgrid/s4u.hpp>
 #include <string>
 #include <utility>
@@ -13,7 +14,8 @@ namespace s4u = simgrid::s4u;
 
 }  // namespace
 
-std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets) {
+std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets,
+                                               double* processor_seconds) {
   std::vector<std::string> texts(std::begin(kSimGridArguments), std::end(kSimGridArguments));
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
@@ -54,7 +56,11 @@ std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets) 
     zone->seal();
   }
   root->seal();
+  const std::clock_t begin = std::clock();
   engine.run();
+  if (processor_seconds != nullptr) {
+    *processor_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  }
   return ends;
 }
 

@@ -21,7 +21,9 @@ struct OracleSet {
 };
 
 // End of each flow of each set, in seconds; sets share nothing. May be called once a process, as
-// SimGrid keeps one platform for its life.
-std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets);
+// SimGrid keeps one platform for its life. `processor_seconds`, unless null, is what its run took
+// once the platform was there.
+std::vector<std::vector<double>> EndsBySimGrid(std::span<const OracleSet> sets,
+                                               double* processor_seconds = nullptr);
 
 }  // namespace reshard
