@@ -18,6 +18,8 @@ namespace reshard {
 namespace {
 
 constexpr std::size_t kMaxColumns = 6;
+// More arrows cannot be followed: fewer columns are drawn, at least one.
+constexpr std::size_t kMaxArrows = 40;
 // Told apart by most people (Okabe and Ito).
 constexpr std::array<const char*, kMaxColumns> kColumnColors{"#0072b2", "#d55e00", "#009e73",
                                                              "#cc79a7", "#e69f00", "#56b4e9"};
@@ -47,8 +49,12 @@ class ClassPicture {
     std::stable_sort(columns.begin(), columns.end(),
                      [](const auto& a, const auto& b) { return a.bytes.size() > b.bytes.size(); });
     if (columns.size() > kMaxColumns) columns.resize(kMaxColumns);
-    MakeBundles();
-    MakeArrows();
+    for (;;) {
+      MakeBundles();
+      MakeArrows();
+      if (arrows_.size() <= kMaxArrows || columns.size() <= 1) break;
+      columns.pop_back();
+    }
   }
 
   Result<std::string> Draw(DrawingFormat format) const {
@@ -64,6 +70,7 @@ class ClassPicture {
     for (const Bundle& bundle : bundles_) domains.insert(bundle.domain);
     for (const std::int32_t domain : domains) {
       graph.AddCluster(fmt::format("{}", domain), {{"label", fmt::format("domain {}", domain)},
+                                                   {"labeljust", "l"},
                                                    {"style", "rounded,filled"},
                                                    {"fillcolor", "#fafafa"},
                                                    {"color", "#9e9e9e"}});
@@ -72,7 +79,7 @@ class ClassPicture {
     AddStart(graph);
     for (const Arrow& arrow : arrows_) {
       graph.AddEdge(NodeName(arrow.from), NodeName(arrow.to),
-                    {{"label", fmt::format("{}", arrow.first_round)},
+                    {{"label", RoundLabel(arrow.first_round)},
                      {"fontname", "Helvetica"},
                      {"fontsize", "9"},
                      {"color", kColumnColors[arrow.column]},
@@ -88,7 +95,17 @@ class ClassPicture {
   // stand alone, so their key is their own number.
   using Role = std::tuple<std::int32_t, RankIndex, std::vector<std::pair<RankIndex, RoundIndex>>>;
 
+  // On white, so that no arrow runs through it.
+  static std::string RoundLabel(RoundIndex round) {
+    return fmt::format(
+        "<<table border=\"0\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"0\"><tr>"
+        "<td bgcolor=\"#ffffff\">{}</td></tr></table>>",
+        round);
+  }
+
   void MakeBundles() {
+    bundles_.clear();
+    bundle_of_.clear();
     std::set<RankIndex> alone(description_.holders.begin(), description_.holders.end());
     std::map<RankIndex, std::vector<std::pair<RankIndex, RoundIndex>>> received;
     std::set<RankIndex> drawn;
@@ -114,6 +131,7 @@ class ClassPicture {
   }
 
   void MakeArrows() {
+    arrows_.clear();
     for (std::size_t c = 0; c < description_.columns.size(); ++c) {
       for (const HopDescription& hop : description_.columns[c].hops) {
         arrows_.push_back({bundle_of_.at(hop.from), bundle_of_.at(hop.to), c, hop.is_same_domain,
@@ -178,7 +196,7 @@ class ClassPicture {
         "chunk";
     for (std::size_t c = 0; c < description_.columns.size(); ++c) {
       const ColumnDescription& column = description_.columns[c];
-      text += fmt::format("<br/><font color=\"{}\">column {}: {} in {} chunk{}</font>",
+      text += fmt::format("<br/><font color=\"{}\">\u25a0</font> column {}: {} in {} chunk{}",
                           kColumnColors[c], column.column, BytesText(column.bytes.size()),
                           CountText(column.chunks), column.chunks == 1 ? "" : "s");
       if (!column.local_moves.empty()) {
@@ -186,7 +204,8 @@ class ClassPicture {
       }
     }
     if (column_count_ > description_.columns.size()) {
-      text += fmt::format("<br/>these are the largest of {} columns",
+      text += fmt::format("<br/>{} of {} columns: the largest",
+                          CountText(static_cast<std::int64_t>(description_.columns.size())),
                           CountText(static_cast<std::int64_t>(column_count_)));
     }
     return "<" + text + "<br/> >";

@@ -23,6 +23,8 @@ constexpr const char* kSourceColor = "#cfe3f5";
 constexpr const char* kDestinationColor = "#d8efd3";
 constexpr const char* kBothColor = "#efe2c4";
 constexpr const char* kHelperColor = "#eeeeee";
+// Darker than the red of frames and arrows, to be read on orange.
+constexpr const char* kBindingText = "#7f0000";
 
 const char* ColorOf(const DomainSummary& domain) {
   if (domain.both > 0 || (domain.sources > 0 && domain.destinations > 0)) return kBothColor;
@@ -40,7 +42,7 @@ std::string BusyColor(double busy) {
 
 // A line of a frame's label, coloured by how busy it is.
 std::string LabelRow(std::string text, double busy, bool is_binding) {
-  if (is_binding) text = fmt::format("<font color=\"{}\"><b>{}</b></font>", kBindingColor, text);
+  if (is_binding) text = fmt::format("<font color=\"{}\"><b>{}</b></font>", kBindingText, text);
   return fmt::format("<tr><td{}>{}</td></tr>",
                      busy > 0 ? fmt::format(" bgcolor=\"{}\"", BusyColor(busy)) : "", text);
 }

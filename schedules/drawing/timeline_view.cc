@@ -94,7 +94,8 @@ class TimelinePicture {
         {kColors[0].c_str(), "pack"},
         {kColors[1].c_str(), "exchange"},
         {kColors[2].c_str(), by_rank ? "unpack; numbers are rounds"
-                                     : "unpack; the darker, the more ranks are at a step"}};
+                                     : "unpack; the darker, the more ranks are at a step"},
+        {kNicOutColor, "bars: part of the rates in use, 0 to 100 %"}};
     return legend;
   }
 
@@ -106,9 +107,10 @@ class TimelinePicture {
   void AddStep(const StepTime& step, double y) {
     const double x = XOf(step.start_ns);
     const double width = std::max(XOf(step.end_ns) - x, 0.7);
-    // Neighbouring rounds differ, so that steps back to back can be told apart.
+    // Neighbouring rounds differ, so that steps back to back can be told apart; light ones, on
+    // which their numbers can be read.
     picture_.AddRectangle(x, y, width, kLaneHeight - 1,
-                          Shade(step.lane, step.round % 2 == 0 ? 0.55 : 0.8),
+                          Shade(step.lane, step.round % 2 == 0 ? 0.3 : 0.55),
                           fmt::format("rank {}, {} of round {}: {} to {}", step.rank,
                                       kLanes[static_cast<std::size_t>(step.lane)].name, step.round,
                                       SecondsText(static_cast<double>(step.start_ns) * 1e-9),

@@ -116,7 +116,7 @@ TEST(ClusterViewTest, DomainsArrowsAndLabelsAreThere) {
   EXPECT_THAT(dot, HasSubstr("domains_0 -> domains_1"));
   EXPECT_THAT(dot, HasSubstr("<td bgcolor=\"#ffffff\">264 B</td>"));
   // A quarter of the way from white to orange.
-  EXPECT_THAT(dot, HasSubstr("<td bgcolor=\"#fde9c8\"><font color=\"#c62828\"><b>in 264 B, NICs "
+  EXPECT_THAT(dot, HasSubstr("<td bgcolor=\"#fde9c8\"><font color=\"#7f0000\"><b>in 264 B, NICs "
                              "25 % busy</b>"));
   EXPECT_THAT(dot, HasSubstr("binding: domain 1 ingress: 264 B over 4 NICs"));
 }
