@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "compiler/compile.h"
 #include "compiler/planner.h"
 #include "foundation/nearest_name.h"
 #include "schedules/carried_bytes.h"
@@ -135,7 +134,8 @@ Result<std::vector<std::string>> ParsePlannerNames(const std::string& text) {
 }
 
 Result<PlannerComparison> ComparePlanners(const Job& job, const std::vector<std::string>& planners,
-                                          const Constants& constants, Progress& progress) {
+                                          const Constants& constants, Progress& progress,
+                                          std::optional<Compiled>* own) {
   PlannerComparison comparison;
   const SimulatedCostModel cost_model(job.cluster, constants);
   bool known = false;  // the demand and its bound, which are the same for all
@@ -158,6 +158,7 @@ Result<PlannerComparison> ComparePlanners(const Job& job, const std::vector<std:
     Result<PlannerOutcome> outcome = OutcomeOf(*compiled, *summary, job.cluster, constants);
     if (!outcome) return tl::unexpected(outcome.error());
     comparison.outcomes.push_back(*std::move(outcome));
+    if (own != nullptr && planner == job.records.options.planner) *own = *std::move(compiled);
     if (known) continue;
     known = true;
     comparison.bytes = summary->bytes;

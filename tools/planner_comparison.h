@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/compile.h"
 #include "compiler/job.h"
 #include "foundation/error.h"
 #include "foundation/json_value.h"
@@ -46,9 +47,11 @@ struct PlannerComparison {
 Result<std::vector<std::string>> ParsePlannerNames(const std::string& text);
 
 // Compiles, verifies and simulates `job` once per planner. A job that none of them can be asked
-// about (one that needs no planner to be wrong) fails as it does for the first.
+// about (one that needs no planner to be wrong) fails as it does for the first. Unless null, `own`
+// is given the plan of the job's own planner if that is among them and makes one.
 Result<PlannerComparison> ComparePlanners(const Job& job, const std::vector<std::string>& planners,
-                                          const Constants& constants, Progress& progress);
+                                          const Constants& constants, Progress& progress,
+                                          std::optional<Compiled>* own = nullptr);
 
 TextTable ComparisonTable(const PlannerComparison& comparison);
 // What is left out and who refuses, a line each, without line breaks.

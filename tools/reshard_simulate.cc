@@ -91,15 +91,20 @@ Result<Subject> ReadPlan(const std::string& path) {
   return Subject{std::move(loaded->plan), loaded->verified, std::move(*cluster)};
 }
 
-Result<Subject> CompileJob(const std::string& path, const Constants& constants,
-                           Progress& progress) {
-  Result<Job> job = ReadJob(path);
-  if (!job) return tl::unexpected(job.error());
-  const SimulatedCostModel cost_model(job->cluster, constants);
+Result<Subject> CompileJob(const Job& job, const Constants& constants, Progress& progress) {
+  const SimulatedCostModel cost_model(job.cluster, constants);
   Result<Compiled> compiled =
-      Compile(*job, cost_model, [&](std::string_view stage) { progress.Begin(stage); });
+      Compile(job, cost_model, [&](std::string_view stage) { progress.Begin(stage); });
   if (!compiled) return tl::unexpected(compiled.error());
-  return Subject{std::move(compiled->plan), compiled->report.verified, std::move(job->cluster)};
+  return Subject{std::move(compiled->plan), compiled->report.verified, job.cluster};
+}
+
+Result<Subject> ReadSubject(const std::string& path, bool is_job, const Constants& constants,
+                            Progress& progress) {
+  if (!is_job) return ReadPlan(path);
+  const Result<Job> job = ReadJob(path);
+  if (!job) return tl::unexpected(job.error());
+  return CompileJob(*job, constants, progress);
 }
 
 Result<Job> EmbeddedJob(const std::string& path) {
@@ -205,14 +210,18 @@ Result<Compared> ComparePlannersOf(const Arguments& arguments, bool is_job,
   progress.Begin("reading the job");
   const Result<Job> job = is_job ? ReadJob(arguments.input) : EmbeddedJob(arguments.input);
   if (!job) return tl::unexpected(job.error());
-  Result<PlannerComparison> comparison = ComparePlanners(*job, *planners, constants, progress);
+  std::optional<Compiled> own;
+  Result<PlannerComparison> comparison =
+      ComparePlanners(*job, *planners, constants, progress, is_job ? &own : nullptr);
   if (!comparison) return tl::unexpected(comparison.error());
   Compared compared{*std::move(comparison), std::nullopt};
   if (arguments.report.empty()) return compared;
 
   progress.Begin("writing the report");
   const Result<Subject> subject =
-      is_job ? CompileJob(arguments.input, constants, progress) : ReadPlan(arguments.input);
+      own      ? Subject{std::move(own->plan), own->report.verified, job->cluster}
+      : is_job ? CompileJob(*job, constants, progress)
+               : ReadPlan(arguments.input);
   if (!subject) return tl::unexpected(subject.error());
   const Result<SimulationResult> result = Simulate(subject->plan, subject->cluster, constants);
   if (!result) return tl::unexpected(result.error());
@@ -321,8 +330,7 @@ Result<void> Run(int argc, char** argv) {
 
   Progress progress;
   progress.Begin(*is_job ? "reading the job" : "reading the plan");
-  const Result<Subject> subject =
-      *is_job ? CompileJob(arguments.input, *constants, progress) : ReadPlan(arguments.input);
+  const Result<Subject> subject = ReadSubject(arguments.input, *is_job, *constants, progress);
   if (!subject) return tl::unexpected(subject.error());
 
   progress.Begin("simulating");

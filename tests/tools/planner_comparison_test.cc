@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,20 @@ TEST(PlannerComparisonTest, RowsAreThePlansOfTheirPlanners) {
   }
   EXPECT_GT(comparison->outcomes[0].operations_max, 0);
   EXPECT_EQ(comparison->outcomes[1].operations_max, 0);
+}
+
+// A page shows the plan of the job's own planner, which is compiled but once.
+TEST(PlannerComparisonTest, KeepsThePlanOfTheJobsOwnPlanner) {
+  const Result<Job> job = ReadJob(SourceDirectory() + "/schedules/reference/tiny-moe.job.json");
+  ASSERT_TRUE(job) << ToString(job.error());
+  const Constants constants = DefaultConstants().value();
+  Progress progress;
+  std::optional<Compiled> own;
+  ASSERT_TRUE(ComparePlanners(*job, {"awex", "direct"}, constants, progress, &own));
+  EXPECT_FALSE(own);
+  ASSERT_TRUE(ComparePlanners(*job, {"awex", "optimal", "direct"}, constants, progress, &own));
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->plan, Compile(*job, SimulatedCostModel(job->cluster, constants))->plan);
 }
 
 TEST(PlannerComparisonTest, WhatIsMissingStandsBelowTheTable) {
