@@ -13,6 +13,7 @@ packages=(
   libopenmpi-dev openmpi-bin                 # replay between processes
   libgraphviz-dev graphviz                   # drawings
   libgtest-dev libgmock-dev libbenchmark-dev # tests
+  python3-jsonschema                         # the test of traces against their schema
   python3-numpy                              # tests that rebuild a checkpoint
   libsimgrid-dev                             # a test oracle
   clang-format-16 clang-tidy-16              # tools/lint.sh
