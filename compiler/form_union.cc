@@ -23,21 +23,6 @@ FormedTensor FormOf(const Model& model, const SideGroup& group, TensorIndex tens
   return {tensor, form, false};
 }
 
-// The tensors that ranks of the group hold elements of, by their number in its own model;
-// ascending.
-std::vector<TensorIndex> HeldTensors(const SideGroup& group) {
-  std::vector<TensorIndex> held;
-  for (const RankLayout& layout : group.layout.layouts) {
-    for (std::int64_t r = 0; r < layout.regions.size(); ++r) {
-      held.push_back(layout.regions[r].tensor);
-    }
-  }
-  std::ranges::sort(held);
-  const auto rest = std::ranges::unique(held);
-  held.erase(rest.begin(), rest.end());
-  return held;
-}
-
 std::string FormText(const TensorForm& form) {
   std::string text(Name(form.dtype));
   for (std::size_t d = 0; d < form.block.size(); ++d) {

@@ -33,23 +33,6 @@ std::string ListNames(const std::vector<std::string_view>& names) {
   return text;
 }
 
-// Whether any rank of the group holds an element of each tensor.
-std::vector<bool> HeldTensors(const SideGroup& group, std::size_t tensor_count) {
-  std::vector<bool> held(tensor_count, false);
-  std::vector<bool> used(group.layout.layouts.size(), false);
-  for (const std::int32_t layout : group.layout.layout_of_rank) {
-    used[static_cast<std::size_t>(layout)] = true;
-  }
-  for (std::size_t l = 0; l < used.size(); ++l) {
-    if (!used[l]) continue;
-    const RegionTable& regions = group.layout.layouts[l].regions;
-    for (std::int64_t r = 0; r < regions.size(); ++r) {
-      held[static_cast<std::size_t>(regions[r].tensor)] = true;
-    }
-  }
-  return held;
-}
-
 // Which tensors move.
 class TensorChoice {
  public:
@@ -60,9 +43,10 @@ class TensorChoice {
     for (std::size_t s = 0; s < sides_.size(); ++s) {
       side_holds_[s].resize(model.tensors.size(), false);
       for (const SideGroup& group : sides_[s]->groups) {
-        group_holds_[s].push_back(HeldTensors(group, model.tensors.size()));
-        for (std::size_t t = 0; t < model.tensors.size(); ++t) {
-          if (group_holds_[s].back()[t]) side_holds_[s][t] = true;
+        std::vector<bool>& holds = group_holds_[s].emplace_back(model.tensors.size(), false);
+        for (const TensorIndex tensor : HeldTensors(group)) {
+          holds[static_cast<std::size_t>(tensor)] = true;
+          side_holds_[s][static_cast<std::size_t>(tensor)] = true;
         }
       }
     }

@@ -163,6 +163,23 @@ Result<std::vector<Cast>> OutgoingCasts(const Side& source) {
   return source.groups.front().casts;
 }
 
+std::vector<TensorIndex> HeldTensors(const SideGroup& group) {
+  std::vector<bool> used(group.layout.layouts.size(), false);
+  for (const std::int32_t layout : group.layout.layout_of_rank) {
+    used[static_cast<std::size_t>(layout)] = true;
+  }
+  std::vector<TensorIndex> held;
+  for (std::size_t l = 0; l < used.size(); ++l) {
+    if (!used[l]) continue;
+    const RegionTable& regions = group.layout.layouts[l].regions;
+    for (std::int64_t r = 0; r < regions.size(); ++r) held.push_back(regions[r].tensor);
+  }
+  std::ranges::sort(held);
+  const auto rest = std::ranges::unique(held);
+  held.erase(rest.begin(), rest.end());
+  return held;
+}
+
 JsonValue SideToJson(const Side& side) {
   JsonValue::Array groups;
   for (const SideGroup& group : side.groups) {

@@ -51,6 +51,10 @@ Result<Side> ReadSide(const JsonCursor& cursor, const std::string& name, const M
 // The casts of a source, which all its groups must have.
 Result<std::vector<Cast>> OutgoingCasts(const Side& source);
 
+// The tensors that ranks of the group hold elements of, absent ones included, by their number in
+// the model that its layout is of; ascending.
+std::vector<TensorIndex> HeldTensors(const SideGroup& group);
+
 // The side with its layouts inlined; ReadSide makes an equal side from it.
 JsonValue SideToJson(const Side& side);
 

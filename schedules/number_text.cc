@@ -1,6 +1,7 @@
 #include "schedules/number_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -46,6 +47,10 @@ std::string CountText(std::int64_t count) {
     digits.insert(at, ",");
   }
   return digits;
+}
+
+std::string ShapeText(std::span<const std::int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
 std::string RangesText(std::span<const std::int32_t> numbers) {

@@ -16,6 +16,9 @@ std::string SecondsText(double seconds);
 // Digits in groups of three: "90,427".
 std::string CountText(std::int64_t count);
 
+// Sizes of the dims: "[16, 4096]", of no dims "[]".
+std::string ShapeText(std::span<const std::int64_t> shape);
+
 // Ascending numbers, equal steps joined: "0-63,128-248 by 8"; "none" if there are none.
 std::string RangesText(std::span<const std::int32_t> numbers);
 

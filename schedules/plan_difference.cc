@@ -32,13 +32,8 @@ class Differences {
   std::vector<PlanDifference> found_;
 };
 
-std::string ShapeText(const Tensor& tensor) {
-  std::string text(Name(tensor.dtype));
-  text += " [";
-  for (std::size_t k = 0; k < tensor.shape.size(); ++k) {
-    text += fmt::format("{}{}", k > 0 ? ", " : "", tensor.shape[k]);
-  }
-  return text + "]";
+std::string TensorText(const Tensor& tensor) {
+  return fmt::format("{} {}", Name(tensor.dtype), ShapeText(tensor.shape));
 }
 
 // Both sides' tensors ascend by name.
@@ -54,8 +49,8 @@ void DiffTensors(const JobRecords& left, const JobRecords& right, Differences& d
         (a < left.tensors.size() && left.tensors[a].name < right.tensors[b].name);
     const bool only_right =
         !only_left && (a == left.tensors.size() || right.tensors[b].name < left.tensors[a].name);
-    const std::string on_left = only_right ? "none" : ShapeText(left.tensors[a]);
-    const std::string on_right = only_left ? "none" : ShapeText(right.tensors[b]);
+    const std::string on_left = only_right ? "none" : TensorText(left.tensors[a]);
+    const std::string on_right = only_left ? "none" : TensorText(right.tensors[b]);
     if (on_left != on_right && found++ < kNamed) {
       const std::string& name = only_right ? right.tensors[b].name : left.tensors[a].name;
       differences.Add(fmt::format("tensor \"{}\"", name), on_left, on_right);

@@ -10,6 +10,7 @@
 
 #include "foundation/checked_arithmetic.h"
 #include "schedules/dtype.h"
+#include "schedules/number_text.h"
 #include "tools/name_ranges.h"
 
 namespace reshard {
@@ -84,14 +85,6 @@ std::string JoinedName(const std::vector<std::string>& texts, std::span<const Nu
     name += NumberRanges({values[i].begin(), values[i].end()}) + texts[i + 1];
   }
   return name;
-}
-
-std::string ShapeText(std::span<const std::int64_t> shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
-  }
-  return text + "]";
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ results=build/quickstart
 main_job=deepseek-v3-gb200-256
 small_job=tiny-moe
 
+# Objects of another checkout of the same sources are found in the compiler cache.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 step() { printf '\n== %s\n' "$*"; }
 
 # True when $1 exists and nothing among the others is newer.

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "compiler/layout/safetensors_header.h"
+#include "compiler/layout/shard_index.h"
 #include "foundation/checked_arithmetic.h"
 #include "foundation/json_cursor.h"
 #include "foundation/strict_json.h"
 #include "schedules/dtype.h"
+#include "schedules/number_text.h"
 
 namespace reshard {
 namespace {
@@ -29,14 +31,6 @@ bool IsViewOf(const std::vector<std::int64_t>& shape, const std::vector<std::int
     if (seen != size) return false;
   }
   return next == shape.size();
-}
-
-std::string ShapeText(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  }
-  return text + "]";
 }
 
 }  // namespace
@@ -80,30 +74,20 @@ Result<std::map<std::string, WeightsReader::Stored, std::less<>>> WeightsReader:
 Result<void> WeightsReader::AddShards(const std::string& path) {
   const Result<JsonDocument> index = ReadJsonFile(path);
   if (!index) return tl::unexpected(index.error());
-  const Result<JsonCursor> map = JsonCursor(*index).Field("weight_map");
-  if (!map) return tl::unexpected(map.error());
-  const auto names = map->Members();
-  if (!names) return tl::unexpected(names.error());
+  const Result<std::vector<ShardedTensor>> sharded_tensors = ReadShardIndex(JsonCursor(*index));
+  if (!sharded_tensors) return tl::unexpected(sharded_tensors.error());
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::map<std::string, std::map<std::string, Stored, std::less<>>> shards;
-  for (const auto& [name, cursor] : *names) {
-    const Result<std::string> file = cursor.AsString();
-    if (!file) return tl::unexpected(file.error());
-    if (std::filesystem::path(*file).has_parent_path()) {
-      return cursor.Fail("'" + *file + "' is no plain file name",
-                         "keep the shards beside the index");
-    }
-    auto shard = shards.find(*file);
+  for (const ShardedTensor& sharded : *sharded_tensors) {
+    auto shard = shards.find(sharded.shard);
     if (shard == shards.end()) {
-      auto read = ReadHeader((folder / *file).string());
+      auto read = ReadHeader((folder / sharded.shard).string());
       if (!read) return tl::unexpected(read.error());
-      shard = shards.emplace(*file, *std::move(read)).first;
+      shard = shards.emplace(sharded.shard, *std::move(read)).first;
     }
-    const auto tensor = shard->second.find(name);
-    if (tensor == shard->second.end()) {
-      return cursor.Fail("shard " + *file + " does not hold this tensor");
-    }
-    tensors_.emplace(std::string(name), tensor->second);
+    const auto tensor = shard->second.find(sharded.name);
+    if (tensor == shard->second.end()) return sharded.Missing();
+    tensors_.emplace(std::string(sharded.name), tensor->second);
   }
   return {};
 }

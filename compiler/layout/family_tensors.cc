@@ -7,20 +7,9 @@
 
 #include "compiler/layout/family_catalog.h"
 #include "foundation/checked_arithmetic.h"
+#include "schedules/number_text.h"
 
 namespace reshard {
-namespace {
-
-std::string ShapeText(std::span<const std::int64_t> shape) {
-  std::string text = "[";
-  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    text += (dim == 0 ? "" : ", ") + std::to_string(shape[dim]);
-  }
-  return text + "]";
-}
-
-}  // namespace
-
 Result<FamilyTensors> FamilyTensors::Classify(const Model& model) {
   Result<std::shared_ptr<const Family>> family = FamilyOf(model);
   if (!family) return tl::unexpected(family.error());

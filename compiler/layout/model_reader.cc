@@ -1,7 +1,6 @@
 #include "compiler/layout/model_reader.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "compiler/layout/family_catalog.h"
 #include "compiler/layout/huggingface_config.h"
 #include "compiler/layout/safetensors_header.h"
+#include "compiler/layout/shard_index.h"
 #include "foundation/strict_json.h"
 
 namespace reshard {
@@ -52,29 +52,23 @@ Result<Model> ReadSafetensors(const std::string& path) {
   return ReadTensorList(JsonCursor(header->document));
 }
 
-// model.safetensors.index.json: {"weight_map": {tensor: file of the shard}}.
+// The tensors that model.safetensors.index.json names, as their shards describe them.
 Result<Model> ReadIndex(const JsonCursor& index, const Folder& folder) {
-  const auto names = index.Field("weight_map")->Members();
-  if (!names) return tl::unexpected(names.error());
+  const Result<std::vector<ShardedTensor>> tensors = ReadShardIndex(index);
+  if (!tensors) return tl::unexpected(tensors.error());
   std::map<std::string, Model> shards;
   Model model;
-  for (const auto& [name, cursor] : *names) {
-    const Result<std::string> file = cursor.AsString();
-    if (!file) return tl::unexpected(file.error());
-    if (std::filesystem::path(*file).has_parent_path()) {
-      return cursor.Fail("'" + *file + "' is no plain file name",
-                         "keep the shards beside the index");
-    }
-    auto shard = shards.find(*file);
+  for (const ShardedTensor& sharded : *tensors) {
+    auto shard = shards.find(sharded.shard);
     if (shard == shards.end()) {
-      const Result<std::string> path = folder.Path(cursor);
+      const Result<std::string> path = folder.Path(sharded.entry);
       if (!path) return tl::unexpected(path.error());
       Result<Model> read = ReadSafetensors(*path);
       if (!read) return read;
-      shard = shards.emplace(*file, std::move(*read)).first;
+      shard = shards.emplace(sharded.shard, std::move(*read)).first;
     }
-    const std::optional<TensorIndex> tensor = shard->second.Find(name);
-    if (!tensor) return cursor.Fail("shard " + *file + " does not hold this tensor");
+    const std::optional<TensorIndex> tensor = shard->second.Find(sharded.name);
+    if (!tensor) return sharded.Missing();
     model.tensors.push_back(shard->second.tensors[static_cast<std::size_t>(*tensor)]);
   }
   const Result<void> normal = NormaliseTensors(index.Place(), model.tensors);

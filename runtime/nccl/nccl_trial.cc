@@ -43,7 +43,7 @@ struct NcclTrial::State {
   TrialMemory memory;
   std::optional<DeviceMirror> mirror;
   ContentCheck content;
-  std::optional<DeviceDigests> held;
+  std::optional<DeviceDigests> held;  // none where the source computes tensors
   std::optional<DeviceDigests> needed;
   std::vector<std::uint64_t> held_digests;  // of the refit filled last: it may overwrite them
   // Source parameters and conversions only, and where they are on the host: what is computed is
@@ -134,6 +134,8 @@ Result<void> NcclTrial::State::MakeDigests(const RankPart& part) {
   for (const auto& [digests, table, bases] :
        {std::tuple(&held, &content.held(), std::span(*addresses).first(sources)),
         std::tuple(&needed, &content.needed(), std::span(*addresses).subspan(sources))}) {
+    // Where the source computes tensors, the host digests what is held.
+    if (digests == &held && !part.source_conversions.empty()) continue;
     Result<DeviceDigests> made = DeviceDigests::Make(*table, bases, place);
     if (!made) return tl::unexpected(made.error());
     *digests = *std::move(made);
@@ -160,7 +162,7 @@ Result<void> NcclTrial::State::Bind(RankPart part, bool checks_placement) {
 void NcclTrial::Fill(std::uint64_t refit) {
   state_->filled = state_->mirror->Fill(refit);
   if (!state_->filled) return;
-  if (!state_->host_sources.empty()) {
+  if (!state_->held) {
     state_->held_digests =
         DigestSources(state_->content.held(), state_->computed, state_->host_sources);
     return;

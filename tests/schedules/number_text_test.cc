@@ -36,6 +36,13 @@ TEST(NumberTextTest, CountsAreGroupedByThree) {
   EXPECT_EQ(CountText(-123456), "-123,456");
 }
 
+TEST(NumberTextTest, ShapesAreListsOfSizes) {
+  using Sizes = std::vector<std::int64_t>;
+  EXPECT_EQ(ShapeText(Sizes{}), "[]");
+  EXPECT_EQ(ShapeText(Sizes{0}), "[0]");
+  EXPECT_EQ(ShapeText(Sizes{16, 4096, 7168}), "[16, 4096, 7168]");
+}
+
 TEST(NumberTextTest, RangesJoinEqualSteps) {
   using Numbers = std::vector<std::int32_t>;
   EXPECT_EQ(RangesText(Numbers{}), "none");

@@ -13,9 +13,15 @@
 namespace reshard {
 namespace {
 
-std::string_view WordOf(NicDistance distance) {
+std::string_view WordOfNccl(NicDistance distance) {
   constexpr std::array<std::string_view, 4> kWords = {"PIX", "PXB", "PHB", "SYS"};
   return kWords[static_cast<std::size_t>(distance)];
+}
+
+// The matrix has a word more, for other host bridges of the NUMA node, which NCCL does not tell
+// apart.
+std::string_view WordOfSmi(NicDistance distance) {
+  return distance == NicDistance::kHostBridge ? "PHB or NODE" : WordOfNccl(distance);
 }
 
 // The first of several equal contradictions, and how many there are.
@@ -134,8 +140,8 @@ class NodeMerger {
         if (!is_placed[nic]) merged = shown;
         if (merged == shown) continue;
         distances.Add(nccl_.gpus[gpu].name + " to " + nccl_.nics[nic].name + " is " +
-                      std::string(WordOf(merged)) + " in " + nccl_.source + " and " +
-                      std::string(WordOf(shown)) + " in " + smi_.source);
+                      std::string(WordOfNccl(merged)) + " in " + nccl_.source + " and " +
+                      std::string(WordOfSmi(shown)) + " in " + smi_.source);
       }
     }
     distances.NoteInto(nccl_.source, merged_);

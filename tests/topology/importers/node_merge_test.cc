@@ -76,6 +76,16 @@ TEST(NodeMergeTest, ContradictionsAreNamedAndTheXmlHolds) {
                        "it: taken as in node.xml"));
 }
 
+// The matrix says NODE where NCCL says PHB: that is no contradiction, and shown with both words.
+TEST(NodeMergeTest, TheMatrixHasTwoWordsForAHostBridge) {
+  const NodeDescription nccl = NodeOf("node.xml", {{kHostBridge, kOneBridge}}, 18);
+  const NodeDescription smi = NodeOf("topo.txt", {{kHostBridge, kHostBridge}}, 18);
+  EXPECT_THAT(Merged(nccl, smi).assumptions,
+              ElementsAre(HasSubstr("describe one node"),
+                          "GPU 0 to mlx5_1 is PIX in node.xml and PHB or NODE in topo.txt: taken "
+                          "as in node.xml"));
+}
+
 TEST(NodeMergeTest, NicsGoByNameAndWhatNcclDoesNotSeeIsLeftOut) {
   NodeDescription nccl = NodeOf("node.xml", {{kSystem, kSystem}}, 18);
   nccl.nics[0].name = "mlx5_4";
