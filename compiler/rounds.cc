@@ -129,7 +129,12 @@ Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
 }
 
 std::vector<std::uint32_t> RoundShape::Weights() const {
-  std::vector<double> parts(static_cast<std::size_t>(full), 1.0);
+  std::vector<double> parts;
+  for (std::int32_t i = 0; i < ramp; ++i) {
+    parts.push_back(i == 0 ? ramp_percent / 100.0 : parts.back() * ramp_percent / 100);
+  }
+  std::ranges::reverse(parts);
+  parts.insert(parts.end(), static_cast<std::size_t>(full), 1.0);
   for (std::int32_t i = 0; i < tail; ++i) parts.push_back(parts.back() * taper_percent / 100);
   if (tail > 0) parts.push_back(parts.back());
   const double share = 4294967295.0 / std::accumulate(parts.begin(), parts.end(), 0.0);

@@ -5,6 +5,7 @@
 // that what a small one still has to fan out goes on below the network rounds of the next.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -32,17 +33,20 @@ Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
                   const RankResources& resources, double bound_seconds,
                   std::size_t most = kMostPhases);
 
-// `full` rounds of equal size, then `tail` rounds each `taper_percent` of the one before and one
-// more of the last size: what the last receipts still cause (relay, fan-out, unpack) is then short.
-// A tail that halves is shortest where fan-out is quick; where a round's fan-out takes nearly as
-// long as its receipt, a gentler one hides more of it.
+// `ramp` rounds, each `ramp_percent` of the one after; `full` rounds of equal size; `tail` rounds,
+// each `taper_percent` of the one before, and one more of the last size. What happens before the
+// first receipts (pack, exit hops) and what the last ones still cause (relay, fan-out, unpack) is
+// then short. Halving is shortest where hops inside domains are quick; where a round's fan-out
+// takes nearly as long as its receipt, a gentler tail hides more of it.
 struct RoundShape {
   std::int32_t full = 1;
   std::int32_t tail = 0;
   std::int32_t taper_percent = 50;
-  bool operator==(const RoundShape&) const = default;
+  std::int32_t ramp = 0;
+  std::int32_t ramp_percent = 50;
+  auto operator<=>(const RoundShape&) const = default;
 
-  std::int32_t rounds() const { return tail > 0 ? full + tail + 1 : full; }
+  std::int32_t rounds() const { return ramp + (tail > 0 ? full + tail + 1 : full); }
   // Share of each round, in 2^-32; sums to at most 2^32.
   std::vector<std::uint32_t> Weights() const;
 };

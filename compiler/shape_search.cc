@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ constexpr std::int32_t kManyRounds = 16;
 constexpr std::size_t kManyTransfers = 2'000;
 // With more than this it is not even predicted: that takes as long as all of the planning.
 constexpr std::size_t kUntriedTransfers = 5'000;
+// Tries times transfers: beyond it what is found so far is taken.
+constexpr std::size_t kMostTriedTransfers = 60'000;
 
 // The most bytes that any rank sends or receives over the network in one round.
 std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
@@ -90,7 +93,8 @@ class ShapeSearch {
       return tl::unexpected(tried.error());
     }
     if (Result<void> tried = WalkFullRounds(*least); !tried) return tl::unexpected(tried.error());
-    if (Result<void> tried = WalkTails(); !tried) return tl::unexpected(tried.error());
+    if (Result<void> tried = TryRamps(*least); !tried) return tl::unexpected(tried.error());
+    if (Result<void> tried = Descend(); !tried) return tl::unexpected(tried.error());
     Lower(best_);
     return best_;
   }
@@ -174,8 +178,10 @@ class ShapeSearch {
 
   // True if it is the best so far.
   Result<bool> Try(const ShapeChoice& shape) {
+    if (!known_.insert({shape.before, shape.last}).second) return false;
     Lower(shape);
     if (!Fits()) return false;
+    ++tries_;
     Result<double> seconds = cost_model_.PredictSeconds(plan_);
     if (!seconds) return tl::unexpected(seconds.error());
     if (tried_ && *seconds >= best_.seconds) return false;
@@ -206,33 +212,73 @@ class ShapeSearch {
     return {};
   }
 
-  // Longer and shorter tails, gentler and steeper ones, as long as it gets better.
-  Result<void> WalkTails() {
-    const auto longer = [](std::int32_t by) {
-      return [by](RoundShape& shape) { shape.tail += by; };
+  // A refit of few rounds may want nothing but a ramp and a tail.
+  Result<void> TryRamps(const ShapeChoice& least) {
+    for (const std::int32_t percent : {40, 60}) {
+      if (Spent()) return {};
+      Result<bool> tried = Try({least.before, {least.last.full, 4, percent, 4, percent}});
+      if (!tried) return tl::unexpected(tried.error());
+    }
+    return {};
+  }
+
+  // Longer and shorter ramps and tails, gentler and steeper ones, more and fewer full rounds, as
+  // long as it gets better.
+  Result<void> Descend() {
+    using Change = std::function<void(RoundShape&)>;
+    const std::vector<Change> changes{
+        [](RoundShape& shape) { shape.tail -= 1; },
+        [](RoundShape& shape) { shape.tail += 1; },
+        [](RoundShape& shape) {
+          shape.taper_percent += kTaperStep;
+          shape.tail += 1;
+        },
+        [](RoundShape& shape) {
+          shape.taper_percent -= kTaperStep;
+          shape.tail -= 1;
+        },
+        [](RoundShape& shape) { shape.ramp += 1; },
+        [](RoundShape& shape) { shape.ramp -= 1; },
+        [](RoundShape& shape) {
+          shape.ramp_percent += kTaperStep;
+          shape.ramp += 1;
+        },
+        [](RoundShape& shape) {
+          shape.ramp_percent -= kTaperStep;
+          shape.ramp -= 1;
+        },
+        [](RoundShape& shape) { shape.full -= std::max(1, shape.full / 4); },
+        [](RoundShape& shape) { shape.full += std::max(1, shape.full / 4); },
     };
-    const auto gentler = [](std::int32_t by) {
-      return [by](RoundShape& shape) {
-        shape.taper_percent += by;
-        shape.tail += by > 0 ? 1 : -1;
-      };
-    };
-    const std::vector<std::function<void(RoundShape&)>> changes{
-        longer(-1), longer(+1), gentler(kTaperStep), gentler(-kTaperStep)};
-    for (const auto& change : changes) {
-      while (true) {
-        ShapeChoice next = best_;
-        change(next.last);
-        if (next.last.tail < 0 || next.last.tail > kMaxTailRounds ||
-            next.last.taper_percent < kTaperStep || next.last.taper_percent > kMaxTaper) {
-          break;
+    bool better_of_any = true;
+    while (better_of_any && !Spent()) {
+      better_of_any = false;
+      for (const Change& change : changes) {
+        while (!Spent()) {
+          ShapeChoice next = best_;
+          change(next.last);
+          if (!IsAShape(next.last)) break;
+          Result<bool> better = Try(next);
+          if (!better) return tl::unexpected(better.error());
+          if (!*better) break;
+          better_of_any = true;
         }
-        Result<bool> better = Try(next);
-        if (!better) return tl::unexpected(better.error());
-        if (!*better) break;
       }
     }
     return {};
+  }
+
+  static bool IsAShape(const RoundShape& shape) {
+    const auto within = [](std::int32_t count, std::int32_t percent) {
+      return count >= 0 && count <= kMaxTailRounds && percent >= kTaperStep && percent <= kMaxTaper;
+    };
+    return shape.full >= 1 && shape.full <= kMaxFullRounds &&
+           within(shape.tail, shape.taper_percent) && within(shape.ramp, shape.ramp_percent);
+  }
+
+  // Predictions take time in proportion to transfers.
+  bool Spent() const {
+    return static_cast<std::size_t>(tries_) * plan_.transfers.size() > kMostTriedTransfers;
   }
 
   const CostModel& cost_model_;
@@ -244,6 +290,8 @@ class ShapeSearch {
   double enough_seconds_;
   Plan& plan_;
   bool tried_ = false;
+  std::int32_t tries_ = 0;
+  std::set<std::pair<std::int32_t, RoundShape>> known_;
   ShapeChoice best_;
 };
 

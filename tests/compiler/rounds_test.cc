@@ -138,6 +138,18 @@ TEST(RoundShape, TailTapersGently) {
   }
 }
 
+// Two rounds up, 40 % of the one after each: 0.16 0.4 1 0.5 0.5 of 2.56.
+TEST(RoundShape, RampGrows) {
+  const RoundShape shape{1, 1, 50, 2, 40};
+  EXPECT_EQ(shape.rounds(), 5);
+  const std::vector<std::uint32_t> weights = shape.Weights();
+  const std::vector<double> parts{0.16, 0.4, 1, 0.5, 0.5};
+  ASSERT_EQ(weights.size(), parts.size());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    EXPECT_NEAR(weights[k], parts[k] / 2.56 * 4294967295.0, 1);
+  }
+}
+
 TEST(RoundShape, WithoutHalvingsAllRoundsAreEqual) {
   EXPECT_EQ((RoundShape{4, 0}).rounds(), 4);
   EXPECT_THAT((RoundShape{4, 0}).Weights(),
