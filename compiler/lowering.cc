@@ -231,10 +231,13 @@ class Lowering {
           SlotItem item;
           item.column = hop.column;
           item.first_round = RoundOf(hop);
-          const auto g =
-              static_cast<std::size_t>(routes_.columns[static_cast<std::size_t>(hop.column)].group);
-          if (of_group[g].rank != rank) of_group[g] = {rank, Receives(rank, g)};
-          item.unpack = of_group[g].receives;
+          const RoutedColumn& column = routes_.columns[static_cast<std::size_t>(hop.column)];
+          for (const std::int32_t group : {column.group, column.local_group}) {
+            if (group == kNoLocalGroup) continue;
+            const auto g = static_cast<std::size_t>(group);
+            if (of_group[g].rank != rank) of_group[g] = {rank, Receives(rank, g)};
+            item.unpack = item.unpack || of_group[g].receives;
+          }
           slot.items.push_back(item);
         }
       }

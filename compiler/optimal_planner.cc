@@ -141,10 +141,10 @@ struct Sending {
 };
 
 // The same senders in more or fewer stripes, the same groups in several phases or in one, NICs
-// level rank by rank or domain by domain: which is better depends on how many channels a NIC needs,
-// how irregular the traffic is and how long the job. The cost model says. All variants but the
-// first are tried only where that is not near the bound, with its shape of rounds; the best of them
-// gets a shape of its own.
+// level rank by rank or domain by domain, exits that keep what they pass on or do not: which is
+// better depends on how many channels a NIC needs, how irregular the traffic is and how long the
+// job. The cost model says. All variants but the first are tried only where that is not near the
+// bound, with its shape of rounds; the best of them gets a shape of its own.
 class VariantSearch {
  public:
   VariantSearch(const CostModel& cost_model, const Deliveries& deliveries,
@@ -163,17 +163,23 @@ class VariantSearch {
     if (Result<void> searched = Search(first); !searched) return searched;
     if (!IsEnough() && best_.transfers.size() <= kMostTransfers) {
       Variant next = first;
+      if (HasSharedExits(first)) {
+        const Variant apart{1, kMostPhases, 0, Exits::kApart};
+        if (Result<void> tried = Try(apart, next); !tried) return tried;
+      }
       if (domains_ == nullptr) {
         egress_ = AssignEgress(deliveries_, plan_.demand, resources_);
         AddSending(&egress_);
-        if (Result<void> tried = Try({1, kMostPhases, 1}, next); !tried) return tried;
+        if (Result<void> tried = Try({1, kMostPhases, 1, next.exits}, next); !tried) return tried;
       }
       for (std::int64_t stripes = 2; stripes <= kMostStripes; stripes *= 2) {
-        if (Result<void> tried = Try({stripes, kMostPhases, next.sending}, next); !tried) {
-          return tried;
-        }
+        Variant striped = next;
+        striped.stripes = stripes;
+        if (Result<void> tried = Try(striped, next); !tried) return tried;
       }
-      if (Result<void> tried = Try({next.stripes, 1, next.sending}, next); !tried) return tried;
+      Variant one_phase = next;
+      one_phase.phases = 1;
+      if (Result<void> tried = Try(one_phase, next); !tried) return tried;
       if (next != first && !IsEnough()) {
         if (Result<void> searched = Search(next); !searched) return searched;
       }
@@ -188,6 +194,7 @@ class VariantSearch {
     std::int64_t stripes = 1;
     std::size_t phases = 1;
     std::size_t sending = 0;
+    Exits exits = Exits::kShared;
     bool operator==(const Variant&) const = default;
   };
 
@@ -199,7 +206,13 @@ class VariantSearch {
   Routes RoutesOf(const Variant& variant) const {
     const Sending& sending = sendings_[variant.sending];
     return MakeRoutes(deliveries_, Striped(sending.pieces, variant.stripes), resources_,
-                      bound_seconds_, sending.domains);
+                      bound_seconds_, sending.domains, variant.exits);
+  }
+
+  bool HasSharedExits(const Variant& variant) const {
+    return std::ranges::any_of(RoutesOf(variant).columns, [](const RoutedColumn& column) {
+      return column.local_group != kNoLocalGroup;
+    });
   }
 
   Result<void> Search(const Variant& variant) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/heads.h"
+#include "compiler/shared_exits.h"
 #include "compiler/water_filling.h"
 
 namespace reshard {
@@ -421,8 +422,10 @@ class RouteMaker {
 
 Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
                   const RankResources& resources, double bound_seconds,
-                  const DomainAssignment* domains) {
-  return RouteMaker(deliveries, pieces, resources, bound_seconds, domains).Run();
+                  const DomainAssignment* domains, Exits exits) {
+  Routes routes = RouteMaker(deliveries, pieces, resources, bound_seconds, domains).Run();
+  if (exits == Exits::kShared) ShareExits(deliveries, resources, routes);
+  return routes;
 }
 
 }  // namespace reshard

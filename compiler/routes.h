@@ -24,6 +24,8 @@ struct DeliveryPath {
   std::vector<PathHop> hops;
 };
 
+inline constexpr std::int32_t kNoLocalGroup = -1;
+
 struct RoutedColumn {
   ClassIndex demand_class = 0;
   std::int64_t begin = 0;
@@ -33,6 +35,9 @@ struct RoutedColumn {
   std::int32_t path = 0;
   std::int32_t group = 0;  // of Deliveries::groups
   std::int32_t turn = 0;   // its phase is that of its group and so many more (compiler/turns.h)
+  // Of Deliveries::groups: the local one whose bytes these are, too, and of which the exit is a
+  // receiver (compiler/shared_exits.h), or kNoLocalGroup.
+  std::int32_t local_group = kNoLocalGroup;
 };
 
 struct Routes {
@@ -46,8 +51,10 @@ struct Routes {
 // receiving domain from its sender and is passed on by its head to the heads of the others; a group
 // is dealt out over its domains such that the NICs of those that relay are level. Star pieces go
 // from their sender to a head in each domain; helpers take in what `domains` leaves to them.
+// With `exits` kShared, those that lack what they pass on keep it (compiler/shared_exits.h).
+enum class Exits { kShared, kApart };
 Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
                   const RankResources& resources, double bound_seconds,
-                  const DomainAssignment* domains = nullptr);
+                  const DomainAssignment* domains = nullptr, Exits exits = Exits::kShared);
 
 }  // namespace reshard

@@ -278,39 +278,55 @@ class SenderAssignment {
       if (sent[r] > target) surplus[r] = sent[r] - target;
       if (sent[r] < target) wanting.emplace_back(r, target - sent[r]);
     }
-    HandOver(mine, surplus, wanting, pieces);
+    // Ranks that lack the bytes come first: they get them but once (compiler/shared_exits.h).
+    HandOver(
+        mine, [&](const Piece& piece, RankIndex r) { return Lacks(piece, d, r); }, surplus, wanting,
+        pieces);
+    HandOver(
+        mine, [](const Piece&, RankIndex) { return true; }, surplus, wanting, pieces);
   }
 
-  template <typename Selector>
-  void HandOver(const Selector& mine, std::map<RankIndex, std::int64_t>& surplus,
-                const std::vector<std::pair<RankIndex, std::int64_t>>& wanting,
+  // Whether `rank` of domain `d` is to have the piece's bytes from a rank beside it.
+  bool Lacks(const Piece& piece, DomainIndex d, RankIndex rank) {
+    if (lacking_.empty()) {
+      lacking_.try_emplace({-1, -1});
+      for (const DeliveryGroup& group : deliveries_.groups) {
+        if (!group.local) continue;
+        for (const GroupClass& c : group.classes) {
+          lacking_[{c.demand_class, group.domains[0].domain}] = group.domains[0].receivers;
+        }
+      }
+    }
+    const auto of_class = lacking_.find({piece.demand_class, d});
+    return of_class != lacking_.end() && std::ranges::binary_search(of_class->second, rank);
+  }
+
+  // Pieces that `mine` selects and that leave over their holder, as far as it has a surplus, to
+  // those who want bytes and whom `suits` lets have them.
+  template <typename Selector, typename Suitable>
+  void HandOver(const Selector& mine, const Suitable& suits,
+                std::map<RankIndex, std::int64_t>& surplus,
+                std::vector<std::pair<RankIndex, std::int64_t>>& wanting,
                 std::vector<Piece>& pieces) {
-    std::size_t next = 0;
-    std::int64_t room = wanting.empty() ? 0 : wanting[0].second;
     std::vector<Piece> result;
     for (Piece piece : pieces) {
-      if (!mine(piece)) {
+      if (!mine(piece) || piece.exit != piece.holder) {
         result.push_back(piece);
         continue;
       }
       std::int64_t& left = surplus[piece.holder];
-      while (left >= kSplitAlignmentBytes && piece.size() > 0 && next < wanting.size()) {
+      for (auto& [rank, room] : wanting) {
+        if (left < kSplitAlignmentBytes || piece.size() == 0) break;
+        if (room < kSplitAlignmentBytes || !suits(piece, rank)) continue;
         // Cuts stay aligned in the class's stream; a piece's ragged end goes with its last part.
         std::int64_t moved = std::min({left, room, piece.size()});
         if (moved < piece.size()) moved = moved / kSplitAlignmentBytes * kSplitAlignmentBytes;
-        if (moved > 0) {
-          result.push_back({piece.demand_class, piece.begin, piece.begin + moved, piece.holder,
-                            wanting[next].first, piece.star});
-          piece.begin += moved;
-          left -= moved;
-          room -= moved;
-        }
-        if (room < kSplitAlignmentBytes) {
-          ++next;
-          room = next < wanting.size() ? wanting[next].second : 0;
-        } else if (moved == 0) {
-          break;
-        }
+        if (moved == 0) continue;
+        result.push_back(
+            {piece.demand_class, piece.begin, piece.begin + moved, piece.holder, rank, piece.star});
+        piece.begin += moved;
+        left -= moved;
+        room -= moved;
       }
       if (piece.size() > 0) result.push_back(piece);
     }
@@ -323,6 +339,8 @@ class SenderAssignment {
   double bound_seconds_;
   const DomainAssignment* domains_;
   std::vector<std::vector<Piece>> pieces_;
+  // Receivers of local groups, by class and domain; made when first asked for.
+  std::map<std::pair<ClassIndex, DomainIndex>, std::vector<RankIndex>> lacking_;
   std::vector<double> network_load_;  // bytes per rank
   std::vector<double> nvlink_load_;
 };

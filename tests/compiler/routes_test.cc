@@ -146,6 +146,11 @@ void CheckPath(const Stages& stages, const RoutedColumn& column) {
     EXPECT_GT(rates[b], 0) << "to rank " << b;
   }
   for (const RankIndex r : group.Receivers()) EXPECT_TRUE(reached.contains(r)) << "rank " << r;
+  if (column.local_group == kNoLocalGroup) return;
+  const auto local = static_cast<std::size_t>(column.local_group);
+  for (const RankIndex r : stages.deliveries.groups[local].Receivers()) {
+    EXPECT_TRUE(r == column.exit || reached.contains(r)) << "rank " << r;
+  }
 }
 
 void CheckRoutes(const Stages& stages) {
@@ -154,7 +159,10 @@ void CheckRoutes(const Stages& stages) {
   for (const RoutedColumn& column : stages.routes.columns) {
     EXPECT_LT(column.begin, column.end);
     EXPECT_EQ(column.begin % 16, 0);
-    ranges[{column.group, column.demand_class}].emplace_back(column.begin, column.end);
+    for (const std::int32_t group : {column.group, column.local_group}) {
+      if (group == kNoLocalGroup) continue;
+      ranges[{group, column.demand_class}].emplace_back(column.begin, column.end);
+    }
     CheckPath(stages, column);
   }
   for (std::size_t g = 0; g < stages.deliveries.groups.size(); ++g) {
