@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,33 +22,53 @@ struct Interval {
   std::int64_t last = 0;
 };
 
-// Ascending, not touching: the union over the items the transfer brings.
-std::vector<Interval> ActiveIntervals(const Plan& plan, const Transfer& transfer,
-                                      const ChunkSpans& spans) {
-  const Slot& slot = plan.schedules[static_cast<std::size_t>(transfer.to)]
-                         .slots[static_cast<std::size_t>(transfer.destination.slot)];
-  std::vector<Interval> intervals;
-  for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
-    const SlotItem& item =
-        slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)];
-    for (const ChunkSpan& span : spans[item.column]) {
-      intervals.push_back({item.first_round + span.first, item.first_round + span.last});
+// Of each transfer, the rounds in which any item it brings carries a byte: intervals, ascending and
+// not touching.
+class ActiveIntervals {
+ public:
+  ActiveIntervals(const Plan& plan, const ChunkSpans& spans) {
+    ends_.reserve(plan.transfers.size());
+    std::vector<Interval> of_items;
+    for (const Transfer& transfer : plan.transfers) {
+      const Slot& slot = plan.schedules[static_cast<std::size_t>(transfer.to)]
+                             .slots[static_cast<std::size_t>(transfer.destination.slot)];
+      of_items.clear();
+      for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
+        const SlotItem& item =
+            slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)];
+        for (const ChunkSpan& span : spans[item.column]) {
+          of_items.push_back({item.first_round + span.first, item.first_round + span.last});
+        }
+      }
+      AppendUnion(of_items);
     }
   }
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
-    return std::pair(a.first, a.last) < std::pair(b.first, b.last);
-  });
-  std::size_t merged = 0;
-  for (const Interval& interval : intervals) {
-    if (merged > 0 && interval.first <= intervals[merged - 1].last) {
-      intervals[merged - 1].last = std::max(intervals[merged - 1].last, interval.last);
-    } else {
-      intervals[merged++] = interval;
-    }
+
+  std::span<const Interval> operator[](std::size_t transfer) const {
+    const std::size_t first = transfer == 0 ? 0 : ends_[transfer - 1];
+    return std::span(intervals_).subspan(first, ends_[transfer] - first);
   }
-  intervals.resize(merged);
-  return intervals;
-}
+
+ private:
+  void AppendUnion(std::vector<Interval>& of_items) {
+    const auto comes_before = [](const Interval& a, const Interval& b) {
+      return std::pair(a.first, a.last) < std::pair(b.first, b.last);
+    };
+    std::sort(of_items.begin(), of_items.end(), comes_before);
+    const std::size_t first = intervals_.size();
+    for (const Interval& interval : of_items) {
+      if (intervals_.size() > first && interval.first <= intervals_.back().last) {
+        intervals_.back().last = std::max(intervals_.back().last, interval.last);
+      } else {
+        intervals_.push_back(interval);
+      }
+    }
+    ends_.push_back(intervals_.size());
+  }
+
+  std::vector<Interval> intervals_;  // transfer by transfer
+  std::vector<std::size_t> ends_;    // per transfer, into intervals_
+};
 
 // Operations of one rank that begin or end in a round.
 struct Change {
@@ -69,7 +90,7 @@ std::int64_t LargestGroup(std::vector<Change>& changes) {
 }
 
 // One pair of ranks at a time, as transfers are sorted by it.
-Result<void> CheckPairs(const Plan& plan, const std::vector<std::vector<Interval>>& intervals) {
+Result<void> CheckPairs(const Plan& plan, const ActiveIntervals& intervals) {
   const auto pair_of = [&plan](std::size_t i) {
     return std::pair(plan.transfers[i].from, plan.transfers[i].to);
   };
@@ -118,15 +139,14 @@ void CountBytes(const Plan& plan, VerifierReport& report) {
 }  // namespace
 
 Result<void> VerifyGroups(const Plan& plan, const ChunkSpans& spans, VerifierReport& report) {
-  std::vector<std::vector<Interval>> intervals;
-  intervals.reserve(plan.transfers.size());
+  const ActiveIntervals intervals(plan, spans);
   std::vector<std::vector<Change>> changes(plan.job.ranks.size());
   std::vector<std::vector<RankIndex>> peers(plan.job.ranks.size());
-  for (const Transfer& transfer : plan.transfers) {
-    intervals.push_back(ActiveIntervals(plan, transfer, spans));
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const Transfer& transfer = plan.transfers[i];
     for (const auto& [rank, peer] :
          {std::pair(transfer.from, transfer.to), std::pair(transfer.to, transfer.from)}) {
-      for (const Interval& interval : intervals.back()) {
+      for (const Interval& interval : intervals[i]) {
         changes[static_cast<std::size_t>(rank)].push_back({interval.first, 1});
         changes[static_cast<std::size_t>(rank)].push_back({interval.last, -1});
       }
