@@ -87,15 +87,14 @@ class FlowEngine {
     FlowIndex flow = 0;
     std::uint32_t share = 0;
   };
-  struct ResourceState {
+  struct alignas(64) ResourceState {
     double capacity = 0;
     double used = 0;              // by its members
-    double held_rate = 0;         // of the members it holds
-    double rate_max = 0;          // no member is faster
+    double rate_max = 0;          // no member is faster; the rate of those it holds, if it does
     std::vector<Member> members;  // those it holds first
     std::uint32_t held = 0;       // how many these are
     std::int32_t in_region = kOutside;
-    std::uint32_t changes = 0;  // of `used`, since it was summed up
+    std::uint16_t changes = 0;  // of `used`, since it was summed up
     bool touched = false;
   };
   // A resource of the region, by its number there.
@@ -104,7 +103,6 @@ class FlowEngine {
     std::uint32_t flows = 0;  // of the region that use it
     std::uint32_t held = 0;   // of these, how many it held
     double used = 0;          // by these, until now
-    double fastest = 0;       // of these, from now on
     double used_next = 0;     // by these, from now on
   };
 

@@ -1,9 +1,10 @@
 // The earliest of many instants that change all the time: a tournament tree (Knuth, The Art of
-// Computer Programming, vol. 3, section 5.4.1). Unlike a heap it keeps no stale entries.
+// Computer Programming, vol. 3, section 5.4.1). Unlike a heap it keeps no stale entries. Eight
+// entries play in one match, as many as a line of the cache holds.
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,35 +18,56 @@ inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 class InstantTree {
  public:
   // `size` entries, all kNever.
-  explicit InstantTree(std::size_t size)
-      : leaves_(std::bit_ceil(std::max<std::size_t>(size, 1))), earliest_(2 * leaves_, kNever) {}
+  explicit InstantTree(std::size_t size) {
+    for (std::size_t entries = size; levels_.empty() || levels_.back().size() > 1;) {
+      entries = std::max<std::size_t>((entries + kPlayers - 1) / kPlayers, 1);
+      levels_.emplace_back(entries);
+    }
+  }
 
   Nanoseconds operator[](std::int32_t entry) const {
-    return earliest_[leaves_ + static_cast<std::size_t>(entry)];
+    const auto index = static_cast<std::size_t>(entry);
+    return levels_.front()[index / kPlayers].instants[index % kPlayers];
   }
-  Nanoseconds Earliest() const { return earliest_[1]; }
+  // Asks for the memory that Set() will want first.
+  void Fetch(std::int32_t entry) const {
+    __builtin_prefetch(&levels_.front()[static_cast<std::size_t>(entry) / kPlayers]);
+  }
+  Nanoseconds Earliest() const { return levels_.back().front().Winner(); }
 
   void Set(std::int32_t entry, Nanoseconds instant) {
-    std::size_t node = leaves_ + static_cast<std::size_t>(entry);
-    earliest_[node] = instant;
-    for (node /= 2; node > 0; node /= 2) {
-      const Nanoseconds winner = std::min(earliest_[2 * node], earliest_[2 * node + 1]);
-      if (earliest_[node] == winner) return;
-      earliest_[node] = winner;
+    auto index = static_cast<std::size_t>(entry);
+    for (std::vector<Match>& level : levels_) {
+      Match& match = level[index / kPlayers];
+      Nanoseconds& player = match.instants[index % kPlayers];
+      if (player == instant) return;
+      const Nanoseconds before = match.Winner();
+      player = instant;
+      instant = match.Winner();
+      if (instant == before) return;
+      index /= kPlayers;
     }
   }
 
   // The first entry of the earliest instant; there must be one before kNever.
   std::int32_t First() const {
-    std::size_t node = 1;
-    while (node < leaves_) node = 2 * node + (earliest_[2 * node] == earliest_[node] ? 0 : 1);
-    return static_cast<std::int32_t>(node - leaves_);
+    std::size_t index = 0;
+    for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+      const Match& match = (*level)[index];
+      const auto first = std::ranges::find(match.instants, match.Winner());
+      index = kPlayers * index + static_cast<std::size_t>(first - match.instants.begin());
+    }
+    return static_cast<std::int32_t>(index);
   }
 
  private:
-  std::size_t leaves_;
-  std::vector<Nanoseconds>
-      earliest_;  // [1]: of all; children of n: 2n, 2n + 1; leaves from leaves_
+  static constexpr std::size_t kPlayers = 8;
+  struct alignas(64) Match {
+    Match() { instants.fill(kNever); }
+    Nanoseconds Winner() const { return *std::ranges::min_element(instants); }
+    std::array<Nanoseconds, kPlayers> instants;
+  };
+  std::vector<std::vector<Match>> levels_;  // entries first; then the winners of each level below
 };
 
 }  // namespace reshard

@@ -17,7 +17,7 @@ double MaxMinSolver::Fill::FairRate() const { return std::max(left, 0.0) / share
 
 void MaxMinSolver::ListUsers(const MaxMinProblem& problem) {
   fills_.clear();
-  for (const double free : problem.free) fills_.push_back({free, 0, 0, 0, 0});
+  for (const double free : problem.free) fills_.push_back({.left = free});
   for (const ResourceShare& use : problem.shares) {
     Fill& fill = fills_[At(use.resource)];
     fill.share += use.share;
@@ -26,7 +26,7 @@ void MaxMinSolver::ListUsers(const MaxMinProblem& problem) {
   std::size_t next = 0;
   for (Fill& fill : fills_) {
     fill.first_user = next;
-    next += At(fill.rising);
+    next += fill.rising;
   }
   users_.resize(next);
   for (std::size_t flow = 0; flow < problem.flows.size(); ++flow) {
@@ -62,6 +62,7 @@ void MaxMinSolver::Freeze(const MaxMinProblem& problem, std::size_t flow, double
     Fill& fill = fills_[At(use.resource)];
     fill.left -= use.share * rate;
     fill.share -= use.share;
+    fill.fastest = std::max(fill.fastest, rate);
     --fill.rising;
   }
 }
@@ -74,6 +75,25 @@ void MaxMinSolver::FreezeCapped(const MaxMinProblem& problem, double limit) {
     if (problem.flows[flow].cap > limit) return;
     Freeze(problem, flow, problem.flows[flow].cap, kNoBottleneck);
   }
+}
+
+void MaxMinSolver::DropFirst() {
+  heap_.front() = heap_.back();
+  heap_.pop_back();
+  if (!heap_.empty()) SinkFirst();
+}
+
+// Restores the heap's order after its first candidate has changed.
+void MaxMinSolver::SinkFirst() {
+  const Candidate sinking = heap_.front();
+  std::size_t at = 0;
+  for (std::size_t child = 1; child < heap_.size(); child = 2 * at + 1) {
+    if (child + 1 < heap_.size() && heap_[child + 1] < heap_[child]) ++child;
+    if (!(heap_[child] < sinking)) break;
+    heap_[at] = heap_[child];
+    at = child;
+  }
+  heap_[at] = sinking;
 }
 
 void MaxMinSolver::Solve(const MaxMinProblem& problem) {
@@ -92,27 +112,24 @@ void MaxMinSolver::Solve(const MaxMinProblem& problem) {
   double level = 0;  // rate all rising flows have reached; guards against rounding going back
   while (!heap_.empty() && rising_ > 0) {
     const ResourceIndex resource = heap_.front().second;
-    const Fill& fill = fills_[At(resource)];
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    Fill& fill = fills_[At(resource)];
     if (fill.rising == 0) {
-      heap_.pop_back();
+      DropFirst();
       continue;
     }
     const double fair = fill.FairRate();
-    if (fair > heap_.back().first) {  // flows frozen since have left it more: look again later
-      heap_.back().first = fair;
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+    if (fair > heap_.front().first) {  // flows frozen since have left it more: look again later
+      heap_.front().first = fair;
+      SinkFirst();
       continue;
     }
     const std::size_t capped_before = next_capped_;
     FreezeCapped(problem, fair);
-    if (next_capped_ != capped_before) {
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-      continue;
-    }
-    heap_.pop_back();
+    if (next_capped_ != capped_before) continue;
+    DropFirst();
     level = std::max(level, fair);
-    for (const std::int32_t flow : Users(At(resource))) {
+    fill.held_rate = level;
+    for (const std::int32_t flow : Users(fill)) {
       if (rates_[At(flow)] == kRising) Freeze(problem, At(flow), level, resource);
     }
   }

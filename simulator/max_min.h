@@ -53,33 +53,40 @@ class MaxMinSolver {
   ResourceIndex Bottleneck(std::size_t flow) const { return bottlenecks_[flow]; }
   // What is left of a resource.
   double Left(std::size_t resource) const { return fills_[resource].left; }
-  // The flows that use a resource, ascending.
-  std::span<const std::int32_t> Users(std::size_t resource) const {
-    return std::span(users_).subspan(fills_[resource].first_user, fills_[resource].users);
-  }
+  // The rate of the flows that a resource holds; kUncapped if it holds none.
+  double HeldRate(std::size_t resource) const { return fills_[resource].held_rate; }
+  // The rate of the fastest flow that uses a resource; 0 if none does.
+  double FastestRate(std::size_t resource) const { return fills_[resource].fastest; }
 
  private:
   struct Fill {
-    double left = 0;             // of what was free, not used by frozen flows
-    double share = 0;            // sum over rising flows
-    std::int32_t rising = 0;     // flows not frozen yet
-    std::uint32_t users = 0;     // flows in all
-    std::size_t first_user = 0;  // into users_
+    double left = 0;               // of what was free, not used by frozen flows
+    double share = 0;              // sum over rising flows
+    double held_rate = kUncapped;  // of the flows it holds
+    double fastest = 0;            // of the frozen flows
+    std::uint32_t rising = 0;      // flows not frozen yet
+    std::uint32_t users = 0;       // flows in all
+    std::size_t first_user = 0;    // into users_
     double FairRate() const;
   };
   using Candidate = std::pair<double, ResourceIndex>;  // (fair rate, resource)
 
   void ListUsers(const MaxMinProblem& problem);
+  std::span<const std::int32_t> Users(const Fill& fill) const {
+    return std::span(users_).subspan(fill.first_user, fill.users);
+  }
   void ListCapped(const MaxMinProblem& problem);
   void Freeze(const MaxMinProblem& problem, std::size_t flow, double rate,
               ResourceIndex bottleneck);
   void FreezeCapped(const MaxMinProblem& problem, double limit);
+  void DropFirst();
+  void SinkFirst();
 
   std::vector<double> rates_;               // per flow
   std::vector<ResourceIndex> bottlenecks_;  // per flow
   std::vector<Fill> fills_;                 // per resource
   std::vector<std::int32_t> users_;         // resource by resource
-  std::vector<Candidate> heap_;             // least fair rate first
+  std::vector<Candidate> heap_;             // least fair rate first; children of i: 2i + 1, 2i + 2
   std::vector<std::int32_t> capped_;        // flows with a cap, ascending by it
   std::size_t next_capped_ = 0;
   std::size_t rising_ = 0;  // flows not frozen yet

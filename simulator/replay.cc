@@ -353,19 +353,20 @@ ReplayState Replay::State(const Plateau& plateau, const PlateauPart& part, Round
 }
 
 // Called when a rank of the part is the first of it to be ready in a round. What follows from a
-// state does not depend on the round as long as no lane looks beyond the plateau's end: by its next
-// step, or by a wait of a step beyond it.
+// state does not depend on the round as long as no lane comes to the plateau's end, and no lane
+// whose next step lies beyond it can find that step's waits met.
 void Replay::LookForRecurrence(std::size_t plateau_index, std::size_t part_index) {
   const Plateau& plateau = plateaus_[plateau_index];
   const PlateauPart& part = plateau.parts[part_index];
   Search& search = searches_[plateau_index][part_index];
-  const RoundIndex last = plateau.end - lag_max_ - 1;
+  RoundIndex last = plateau.end - 1;
   RoundIndex latest = 0;
   for (const RankIndex rank : part.ranks) {
     for (int lane = 0; lane < kLaneCount; ++lane) {
       const LaneState& at = StateOf(rank, lane);
       if (at.round >= plateau.end) {
         if (at.running) return;
+        if (at.round != kNoMoreSteps) last = std::min(last, at.round - lag_max_ - 1);
         continue;
       }
       // A step of a round below its wait's lag does not wait: not yet what follows.

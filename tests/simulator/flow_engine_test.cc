@@ -136,6 +136,30 @@ TEST(FlowEngineTest, FlowsWithoutResourcesAndWithoutRate) {
   EXPECT_TRUE(engine.IsActive(1));
 }
 
+// a keeps 0.1 of 1 by its cap all along; b comes and goes beside it ten thousand times and always
+// finds 0.9, however often what a uses has been told from a sum.
+TEST(FlowEngineTest, RoundingDoesNotAddUp) {
+  FlowTable table;
+  const std::vector<ResourceShare> shares = {{0, 1}};
+  table.Add(shares, 0.1);
+  table.Add(shares, kUncapped);
+  table.Add(shares, 0.3);
+  FlowEngine engine(table, {1});
+  std::vector<FlowIndex> ended;
+  engine.Start(0, 1e12, 0);
+  engine.UpdateRates(0);
+  for (int time = 0; time < 10000; ++time) {
+    const Nanoseconds now = engine.NextEnd() == kNever || time == 0 ? 0 : engine.NextEnd();
+    ended.clear();
+    if (time > 0) engine.Complete(now, ended);
+    const FlowIndex flow = time % 3 == 0 ? 2 : 1;
+    engine.Start(flow, 100, now);
+    engine.UpdateRates(now);
+    ASSERT_NEAR(engine.Rate(flow), flow == 2 ? 0.3 : 0.9, 1e-13) << "time " << time;
+    ASSERT_EQ(engine.Rate(0), 0.1);
+  }
+}
+
 struct RandomCase {
   FlowTable table;
   std::vector<std::vector<ResourceShare>> uses;

@@ -16,7 +16,7 @@ TEST(InstantTreeTest, IsNeverAtFirst) {
 // Against a plain vector, over thousands of random changes.
 TEST(InstantTreeTest, KnowsTheFirstOfTheEarliest) {
   std::mt19937_64 random(7);
-  for (const std::size_t size : {1, 2, 3, 8, 13}) {
+  for (const std::size_t size : {1, 2, 3, 8, 13, 64, 65, 600}) {
     InstantTree tree(size);
     std::vector<Nanoseconds> plain(size, kNever);
     for (int i = 0; i < 2000; ++i) {

@@ -45,6 +45,31 @@ TEST(MaxMinTest, ACapFreesTheRestForTheOthers) {
   EXPECT_THAT(MaxMinRates(table, capacities), ElementsAre(DoubleEq(4), DoubleEq(1), DoubleEq(4)));
 }
 
+// The same flows, and what the solver says beside their rates: resource 0 holds a and b, 1 holds c
+// and d, 2 holds none and has 100 - 1.5 left.
+TEST(MaxMinTest, ResourcesKnowWhatTheyHold) {
+  MaxMinProblem problem;
+  problem.flows = {{kUncapped, 0}, {kUncapped, 1}, {kUncapped, 2}, {kUncapped, 4}};
+  problem.shares = {{0, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, {2, 1}};
+  problem.free = {12, 3, 100};
+  MaxMinSolver solver;
+  for (int time = 0; time < 2; ++time) {  // nothing stays of the problem before
+    solver.Solve(problem);
+    EXPECT_EQ(solver.Bottleneck(0), 0);
+    EXPECT_EQ(solver.Bottleneck(1), 0);
+    EXPECT_EQ(solver.Bottleneck(2), 1);
+    EXPECT_EQ(solver.Bottleneck(3), 1);
+    EXPECT_DOUBLE_EQ(solver.HeldRate(0), 5.25);
+    EXPECT_DOUBLE_EQ(solver.HeldRate(1), 1.5);
+    EXPECT_EQ(solver.HeldRate(2), kUncapped);
+    EXPECT_DOUBLE_EQ(solver.FastestRate(0), 5.25);
+    EXPECT_DOUBLE_EQ(solver.FastestRate(1), 1.5);
+    EXPECT_DOUBLE_EQ(solver.FastestRate(2), 1.5);
+    EXPECT_NEAR(solver.Left(0), 0, 1e-12);
+    EXPECT_DOUBLE_EQ(solver.Left(2), 98.5);
+  }
+}
+
 // A cap above the fair rate says nothing.
 TEST(MaxMinTest, ACapAboveTheFairRateDoesNotBind) {
   const std::vector<double> capacities = {9};

@@ -122,6 +122,22 @@ TEST(SkipExactTest, IsExactWhereTheRepetitionIs) {
   EXPECT_EQ(ways.fast.times.round_ends, ways.full.times.round_ends);
 }
 
+// A step beyond the plateau waits for one of the plateau's last rounds, by `lag`: it must start
+// when that one ends, not later by what was skipped. Sends end in round 255; the copy is in round
+// 258.
+TEST(SkipExactTest, AStepBeyondThePlateauStartsInTime) {
+  const Cluster cluster = SampleCluster(2, 1);
+  for (const std::int32_t lag : {1, 3, 5, 9}) {
+    SamplePlan sample(cluster);
+    sample.Send(0, 1, 1 << 30, 0, 256).Move(1, 1 << 20, 258);
+    sample.WaitFor(1, Lane::kUnpack, Lane::kExchange, lag);
+    const Ways ways = BothWays(sample, cluster);
+    EXPECT_GT(ways.fast.skipped_steps, 2 * 230) << "lag " << lag;
+    EXPECT_EQ(ways.fast.times.lane_ends, ways.full.times.lane_ends) << "lag " << lag;
+    EXPECT_EQ(ways.fast.times.round_ends, ways.full.times.round_ends) << "lag " << lag;
+  }
+}
+
 class SkipTest : public ::testing::TestWithParam<std::uint64_t> {};
 
 // Times differ by a hundred thousandth at most: of every lane, and of the end of every round.
