@@ -20,6 +20,7 @@ namespace {
 struct Interval {
   std::int64_t first = 0;
   std::int64_t last = 0;
+  bool operator==(const Interval&) const = default;
 };
 
 // Of each transfer, the rounds in which any item it brings carries a byte: intervals, ascending and
@@ -36,9 +37,7 @@ class ActiveIntervals {
       for (std::int32_t k = 0; k < transfer.destination.item_count; ++k) {
         const SlotItem& item =
             slot.items[static_cast<std::size_t>(transfer.destination.first_item + k)];
-        for (const ChunkSpan& span : spans[item.column]) {
-          of_items.push_back({item.first_round + span.first, item.first_round + span.last});
-        }
+        AddItem(item.first_round, spans[item.column], of_items);
       }
       AppendUnion(of_items);
     }
@@ -50,6 +49,23 @@ class ActiveIntervals {
   }
 
  private:
+  // Spans of a column touch most often, and so an item's are one interval, that of the item before.
+  static void AddItem(RoundIndex first_round, std::span<const ChunkSpan> spans,
+                      std::vector<Interval>& of_items) {
+    const std::size_t before = of_items.size();
+    for (const ChunkSpan& span : spans) {
+      const Interval interval{first_round + span.first, first_round + span.last};
+      if (of_items.size() > before && of_items.back().last == interval.first) {
+        of_items.back().last = interval.last;
+      } else {
+        of_items.push_back(interval);
+      }
+    }
+    if (before > 0 && of_items.size() == before + 1 && of_items[before] == of_items[before - 1]) {
+      of_items.pop_back();
+    }
+  }
+
   void AppendUnion(std::vector<Interval>& of_items) {
     const auto comes_before = [](const Interval& a, const Interval& b) {
       return std::pair(a.first, a.last) < std::pair(b.first, b.last);
