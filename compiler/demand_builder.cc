@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/box_refinement.h"
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
@@ -26,9 +27,6 @@ struct Cover {
   std::int32_t use = 0;
   std::int64_t region = 0;
 };
-
-// The cells a tensor may be cut into; beyond it no real layout goes and memory would.
-constexpr std::int64_t kMaxCells = std::int64_t{1} << 27;
 
 std::vector<Use> CollectUses(const JobRecords& job) {
   std::vector<Use> uses;
@@ -113,12 +111,6 @@ class DemandBuilder {
   }
 
  private:
-  // A box in units of cut intervals; `cell` is one of the cells it was joined from.
-  struct Box {
-    std::vector<std::int32_t> first;
-    std::vector<std::int32_t> last;
-    std::int64_t cell = 0;
-  };
   struct Draft {  // of a fragment, before classes are ordered
     std::int64_t row = 0;
     std::int32_t key = 0;
@@ -158,176 +150,36 @@ class DemandBuilder {
     const std::size_t dims = record.shape.size();
     const std::span<const Cover> covers = CoversOf(tensor);
     if (covers.empty()) return {};
-    FindCuts(covers, dims);
-    std::int64_t cells = 1;
-    for (std::size_t k = 0; k < dims; ++k) {
-      cells *= static_cast<std::int64_t>(cuts_[k].size()) - 1;
-      if (cells > kMaxCells) {
-        return InputError(
-            "tensor '" + record.name + "'",
-            "its layouts cut it into more than " + std::to_string(kMaxCells) + " cells",
-            "use layouts that cut fewer places, or fewer dims at once");
-      }
+    regions_.clear();
+    for (const Cover& cover : covers) regions_.push_back(RegionOf(cover));
+    if (!refinement_.Cut(regions_, dims)) {
+      return InputError("tensor '" + record.name + "'",
+                        "its layouts cut it into more than " +
+                            std::to_string(BoxRefinement::kMaxCells) + " cells",
+                        "use layouts that cut fewer places, or fewer dims at once");
     }
-    PaintCells(covers, dims, cells);
-    JoinCells(dims, cells);
-    for (const Box& box : boxes_) {
+    for (const BoxRefinement::Box& box : refinement_.boxes()) {
       if (Result<void> added = AddFragment(tensor, covers, box); !added) return added;
     }
     return {};
   }
 
-  void FindCuts(std::span<const Cover> covers, std::size_t dims) {
-    cuts_.resize(dims);
-    for (std::size_t k = 0; k < dims; ++k) {
-      cuts_[k].clear();
-      for (const Cover& cover : covers) {
-        const Region region = RegionOf(cover);
-        cuts_[k].push_back(region.begin[k]);
-        cuts_[k].push_back(region.begin[k] + region.extent[k]);
-      }
-      std::sort(cuts_[k].begin(), cuts_[k].end());
-      cuts_[k].erase(std::unique(cuts_[k].begin(), cuts_[k].end()), cuts_[k].end());
-    }
-  }
-
-  std::int32_t CutIndex(std::size_t dim, std::int64_t value) const {
-    return static_cast<std::int32_t>(std::lower_bound(cuts_[dim].begin(), cuts_[dim].end(), value) -
-                                     cuts_[dim].begin());
-  }
-
-  // cell_covers_[cell_first_[c] .. cell_first_[c + 1]) are the positions in `covers` of the regions
-  // that contain cell c, ascending.
-  void PaintCells(std::span<const Cover> covers, std::size_t dims, std::int64_t cells) {
-    cell_first_.assign(static_cast<std::size_t>(cells) + 1, 0);
-    for (const bool counting : {true, false}) {
-      if (!counting) {
-        std::partial_sum(cell_first_.begin(), cell_first_.end(), cell_first_.begin());
-        cell_covers_.resize(static_cast<std::size_t>(cell_first_.back()));
-        cell_next_.assign(cell_first_.begin(), cell_first_.end() - 1);
-      }
-      for (std::size_t i = 0; i < covers.size(); ++i) {
-        const Region region = RegionOf(covers[i]);
-        low_.resize(dims);
-        high_.resize(dims);
-        for (std::size_t k = 0; k < dims; ++k) {
-          low_[k] = CutIndex(k, region.begin[k]);
-          high_[k] = CutIndex(k, region.begin[k] + region.extent[k]);
-        }
-        at_ = low_;
-        do {
-          std::int64_t cell = 0;
-          for (std::size_t k = 0; k < dims; ++k) {
-            cell = cell * (static_cast<std::int64_t>(cuts_[k].size()) - 1) + at_[k];
-          }
-          if (counting) {
-            ++cell_first_[static_cast<std::size_t>(cell) + 1];
-          } else {
-            cell_covers_[static_cast<std::size_t>(cell_next_[static_cast<std::size_t>(cell)]++)] =
-                static_cast<std::int32_t>(i);
-          }
-        } while (Advance(dims));
-      }
-    }
-  }
-
-  // The next position of at_ in [low_, high_), last dim fastest; false after the last.
-  bool Advance(std::size_t dims) {
-    for (std::size_t k = dims; k-- > 0;) {
-      if (++at_[k] < high_[k]) return true;
-      at_[k] = low_[k];
-    }
-    return false;
-  }
-
-  std::span<const std::int32_t> CellCovers(std::int64_t cell) const {
-    const auto first = cell_first_[static_cast<std::size_t>(cell)];
-    return std::span(cell_covers_)
-        .subspan(static_cast<std::size_t>(first),
-                 static_cast<std::size_t>(cell_first_[static_cast<std::size_t>(cell) + 1] - first));
-  }
-
-  bool SameCovers(std::int64_t a, std::int64_t b) const {
-    return std::ranges::equal(CellCovers(a), CellCovers(b));
-  }
-
-  // Equal neighbours become one box: along the last dim first, then the one before it, and so on.
-  void JoinCells(std::size_t dims, std::int64_t cells) {
-    boxes_.clear();
-    low_.assign(dims, 0);
-    high_.resize(dims);
-    for (std::size_t k = 0; k < dims; ++k) {
-      high_[k] = static_cast<std::int32_t>(cuts_[k].size()) - 1;
-    }
-    at_ = low_;
-    for (std::int64_t cell = 0; cell < cells; ++cell) {
-      if (!CellCovers(cell).empty()) {
-        Box box{at_, at_, cell};
-        for (std::int32_t& last : box.last) ++last;
-        const bool joins = !boxes_.empty() && dims > 0 && SameCovers(boxes_.back().cell, cell) &&
-                           FollowsAlong(boxes_.back(), box, dims - 1);
-        if (joins) {
-          ++boxes_.back().last[dims - 1];
-        } else {
-          boxes_.push_back(std::move(box));
-        }
-      }
-      Advance(dims);
-    }
-    for (std::size_t k = dims > 0 ? dims - 1 : 0; k-- > 0;) JoinAlong(k);
-  }
-
-  // b begins where a ends along `dim`, and is equal to it in all others.
-  static bool FollowsAlong(const Box& a, const Box& b, std::size_t dim) {
-    for (std::size_t k = 0; k < a.first.size(); ++k) {
-      if (k == dim ? a.last[k] != b.first[k]
-                   : (a.first[k] != b.first[k] || a.last[k] != b.last[k])) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  void JoinAlong(std::size_t dim) {
-    if (cuts_[dim].size() <= 2 || boxes_.size() < 2) return;
-    const auto others_then_dim = [dim](const Box& a, const Box& b) {
-      for (std::size_t k = 0; k < a.first.size(); ++k) {
-        if (k == dim) continue;
-        if (a.first[k] != b.first[k]) return a.first[k] < b.first[k];
-        if (a.last[k] != b.last[k]) return a.last[k] < b.last[k];
-      }
-      return a.first[dim] < b.first[dim];
-    };
-    std::sort(boxes_.begin(), boxes_.end(), others_then_dim);
-    std::size_t kept = 0;
-    for (std::size_t i = 1; i < boxes_.size(); ++i) {
-      if (FollowsAlong(boxes_[kept], boxes_[i], dim) &&
-          SameCovers(boxes_[kept].cell, boxes_[i].cell)) {
-        boxes_[kept].last[dim] = boxes_[i].last[dim];
-      } else if (++kept != i) {
-        boxes_[kept] = std::move(boxes_[i]);
-      }
-    }
-    boxes_.resize(kept + 1);
-    std::sort(boxes_.begin(), boxes_.end(),
-              [](const Box& a, const Box& b) { return a.first < b.first; });
-  }
-
-  Result<void> AddFragment(TensorIndex tensor, std::span<const Cover> covers, const Box& box) {
+  Result<void> AddFragment(TensorIndex tensor, std::span<const Cover> covers,
+                           const BoxRefinement::Box& box) {
     const Tensor& record = job_.tensors[static_cast<std::size_t>(tensor)];
     const std::size_t dims = record.shape.size();
     begin_.resize(dims);
     extent_.resize(dims);
     std::int64_t bytes = ElementBytes(record.dtype);
     for (std::size_t k = 0; k < dims; ++k) {
-      begin_[k] = cuts_[k][static_cast<std::size_t>(box.first[k])];
-      extent_[k] = cuts_[k][static_cast<std::size_t>(box.last[k])] - begin_[k];
+      begin_[k] = refinement_.Begin(box, k);
+      extent_[k] = refinement_.End(box, k) - begin_[k];
       bytes *= extent_[k];  // at most the tensor's bytes, which the reader has checked
     }
     key_.clear();
     bool held = false;
     bool needed = false;
-    const std::span<const std::int32_t> cell_covers = CellCovers(box.cell);
+    const std::span<const std::int32_t> cell_covers = refinement_.CoversOf(box);
     for (const std::int32_t i : cell_covers) {
       const std::int32_t use = covers[static_cast<std::size_t>(i)].use;
       const bool destination = uses_[static_cast<std::size_t>(use)].destination;
@@ -339,9 +191,11 @@ class DemandBuilder {
     }
     if (!needed) return {};
     if (!held) {
-      return InputError("tensor '" + record.name + "' " + BoxText(begin_, extent_),
-                        "the destination needs it and no source rank holds it",
-                        "let the source layout cover the whole tensor");
+      return InputError(
+          "tensor '" + record.name + "' " + BoxText(begin_, extent_),
+          "the destination needs it and no source rank holds it",
+          "let the source layout cover the whole tensor; dead GPUs and those left out hold "
+          "nothing");
     }
     AppendInPlaceFlags(tensor, covers, cell_covers);
     drafts_.push_back({fragments_.size(), KeyIndex()});
@@ -507,11 +361,8 @@ class DemandBuilder {
   std::unordered_map<std::vector<std::int32_t>, std::int32_t, KeyHash> keys_;
   std::vector<const std::vector<std::int32_t>*> key_of_index_;
   // Scratch of the tensor at hand.
-  std::vector<std::vector<std::int64_t>> cuts_;
-  std::vector<std::int64_t> cell_first_, cell_next_;
-  std::vector<std::int32_t> cell_covers_;
-  std::vector<std::int32_t> low_, high_, at_;
-  std::vector<Box> boxes_;
+  std::vector<Region> regions_;
+  BoxRefinement refinement_;
   std::vector<std::int64_t> begin_, extent_;
   std::vector<std::int32_t> key_;
   mutable CopyProgram scratch_from_, scratch_to_;

@@ -14,6 +14,7 @@
 
 #include "tests/end_to_end/case_job.h"
 #include "tests/end_to_end/naive_replay.h"
+#include "tests/end_to_end/naive_rows.h"
 
 namespace reshard {
 namespace {
@@ -21,46 +22,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using Longs = std::vector<std::int64_t>;
-
-// Row `row` of dim 0 of a tensor; of tensor -1 a row of padding, of kNaiveZero a row of zeros.
-struct Row {
-  std::int32_t tensor = -1;
-  std::int64_t row = 0;
-};
-constexpr Row kPadRow{-1, 0};
-constexpr Row kZeroRow{kNaiveZero, 0};
-
-std::vector<Row> RowsOf(std::int32_t tensor, std::int64_t begin, std::int64_t end) {
-  std::vector<Row> rows;
-  for (std::int64_t row = begin; row < end; ++row) rows.push_back({tensor, row});
-  return rows;
-}
-
-void Append(std::vector<Row>& rows, const std::vector<Row>& more) {
-  rows.insert(rows.end(), more.begin(), more.end());
-}
-
-// [rows, width], each row as long as a row of its tensor.
-NaiveArray ArrayOf(const std::vector<Row>& rows, std::int64_t width) {
-  NaiveArray array{{static_cast<std::int64_t>(rows.size()), width}, {}};
-  for (const Row& row : rows) {
-    for (std::int64_t k = 0; k < width; ++k) {
-      array.elements.push_back({row.tensor, row.tensor < 0 ? 0 : row.row * width + k});
-    }
-  }
-  return array;
-}
-
-std::vector<Row> Slice(const std::vector<Row>& rows, std::int64_t begin, std::int64_t end) {
-  return {rows.begin() + begin, rows.begin() + end};
-}
-
-// torch.chunk: piece `index` of `count`.
-std::vector<Row> Chunk(const std::vector<Row>& rows, std::int64_t count, std::int64_t index) {
-  const auto size = static_cast<std::int64_t>(rows.size());
-  const std::int64_t step = (size + count - 1) / count;
-  return Slice(rows, std::min(size, index * step), std::min(size, (index + 1) * step));
-}
 
 std::string Number(std::int64_t number) { return std::to_string(number); }
 

@@ -72,6 +72,23 @@ void ExpectSound(const std::vector<TopologyFile>& files, const ImportOptions& op
   EXPECT_EQ(*read, imported->cluster);
 }
 
+// C25: files that end anywhere.
+TEST(ImportDamageTest, EveryCutIsRefusedOrSound) {
+  SampleNode sample;
+  sample.nvlinks = {18, 9};
+  const std::string dump = DumpOf(sample);
+  const std::array<std::string_view, 8> whole = {dump,      kCoherentDump, kPciTree,   kSmiMatrix,
+                                                 kTreeConf, kBlockConf,    kBlockYaml, kTreeYaml};
+  for (std::size_t which = 0; which < whole.size(); ++which) {
+    for (std::size_t size = 0; size < whole[which].size(); ++size) {
+      SCOPED_TRACE("file " + std::to_string(which) + " of " + std::to_string(size) + " bytes");
+      ImportOptions options;
+      options.nic_gbps = 48;
+      ExpectSound({{"cut", std::string(whole[which].substr(0, size))}}, options);
+    }
+  }
+}
+
 TEST(ImportDamageTest, NeverCrashes) {
   SampleNode sample;
   sample.nvlinks = {18, 18, 12, 0};
