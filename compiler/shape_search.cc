@@ -30,8 +30,11 @@ constexpr std::int32_t kManyRounds = 16;
 constexpr std::size_t kManyTransfers = 2'000;
 // With more than this it is not even predicted: that takes as long as all of the planning.
 constexpr std::size_t kUntriedTransfers = 5'000;
-// Tries times transfers: beyond it what is found so far is taken.
+// Tries times transfers, and times hops: beyond either what is found so far is taken, but not
+// before so many tries.
 constexpr std::size_t kMostTriedTransfers = 60'000;
+constexpr std::size_t kMostTriedHops = 500'000;
+constexpr std::int32_t kTriesAllowed = 16;
 
 // The most bytes that any rank sends or receives over the network in one round.
 std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
@@ -276,9 +279,11 @@ class ShapeSearch {
            within(shape.tail, shape.taper_percent) && within(shape.ramp, shape.ramp_percent);
   }
 
-  // Predictions take time in proportion to transfers.
+  // Predictions take time in proportion to transfers, lowering to hops.
   bool Spent() const {
-    return static_cast<std::size_t>(tries_) * plan_.transfers.size() > kMostTriedTransfers;
+    const auto tries = static_cast<std::size_t>(tries_);
+    return tries_ >= kTriesAllowed && (tries * plan_.transfers.size() > kMostTriedTransfers ||
+                                       tries * links_.hops.size() > kMostTriedHops);
   }
 
   const CostModel& cost_model_;
