@@ -49,6 +49,8 @@ std::int64_t PeakNetworkBytes(const Routes& routes, const RankResources& resourc
 constexpr double kNearEnough = 1.02;
 constexpr std::size_t kMostTransfers = 5'000;
 constexpr std::int64_t kMostStripes = 8;
+// Nor are other sendings, whose shapes are searched anew, in plans of more slot items than this.
+constexpr std::size_t kMostItems = 20'000;
 
 // What a planner fills in.
 struct Schedule {
@@ -183,6 +185,7 @@ class VariantSearch {
       if (next != first && !IsEnough()) {
         if (Result<void> searched = Search(next); !searched) return searched;
       }
+      TrySendings(next);
       SearchTurns(next);
     }
     best_.Swap(plan_);
@@ -207,6 +210,41 @@ class VariantSearch {
     const Sending& sending = sendings_[variant.sending];
     return MakeRoutes(deliveries_, Striped(sending.pieces, variant.stripes), resources_,
                       bound_seconds_, sending.domains, variant.exits);
+  }
+
+  // Exits that share all groups together, and copies sent without relays where there is room.
+  void TrySendings(Variant& best) {
+    std::size_t items = 0;
+    for (const RankSchedule& schedule : best_.schedules) {
+      for (const Slot& slot : schedule.slots) items += slot.items.size();
+    }
+    if (IsEnough() || items > kMostItems) return;
+    const DomainAssignment* domains = sendings_[best.sending].domains;
+    const auto has_exits = [](const std::vector<Piece>& pieces) {
+      return std::ranges::any_of(pieces,
+                                 [](const Piece& piece) { return piece.exit != piece.holder; });
+    };
+    if (std::ranges::any_of(sendings_[best.sending].pieces, has_exits)) {
+      sendings_.push_back({domains, AssignSenders(plan_.demand, deliveries_, resources_,
+                                                  bound_seconds_, domains, ExitShares::kOfAll)});
+      TrySending(best);
+      if (IsEnough()) return;
+    }
+    std::vector<std::vector<Piece>> direct =
+        SentDirectly(sendings_[best.sending].pieces, deliveries_, resources_, bound_seconds_);
+    if (direct == sendings_[best.sending].pieces) return;
+    sendings_.push_back({domains, std::move(direct)});
+    TrySending(best);
+  }
+
+  // With a shape of its own: fewer hops want fewer rounds. It may need more staging than there is;
+  // then it is no choice.
+  void TrySending(Variant& best) {
+    Variant next = best;
+    next.sending = sendings_.size() - 1;
+    const double seconds = choice_.seconds;
+    static_cast<void>(Search(next));
+    if (choice_.seconds < seconds) best = next;
   }
 
   bool HasSharedExits(const Variant& variant) const {

@@ -25,12 +25,13 @@ class SenderAssignment {
  public:
   SenderAssignment(const Demand& demand, const Deliveries& deliveries,
                    const RankResources& resources, double bound_seconds,
-                   const DomainAssignment* domains)
+                   const DomainAssignment* domains, ExitShares shares)
       : demand_(demand),
         deliveries_(deliveries),
         resources_(resources),
         bound_seconds_(bound_seconds),
         domains_(domains),
+        shares_(shares),
         pieces_(deliveries.groups.size()) {}
 
   std::vector<std::vector<Piece>> Run() {
@@ -233,10 +234,23 @@ class SenderAssignment {
     }
   }
 
-  // Every NIC of the domain sends its share of every group: a rank that would send more of a group
-  // hands the rest to ranks that would send less. Ranks without NVLink can do neither.
+  // Every NIC of the domain sends its share of every group, or of all together: a rank that would
+  // send more hands the rest to ranks that would send less. Ranks without NVLink can do neither.
   void EvenOut(DomainIndex d) {
     const DomainResources& domain = resources_.domains[static_cast<std::size_t>(d)];
+    if (shares_ == ExitShares::kOfAll) {
+      std::vector<Piece> all;
+      std::map<ClassIndex, std::size_t> group_of;  // a class is in one network group at most
+      for (std::size_t g = 0; g < pieces_.size(); ++g) {
+        if (deliveries_.groups[g].local) continue;
+        for (const Piece& piece : pieces_[g]) group_of[piece.demand_class] = g;
+        all.insert(all.end(), pieces_[g].begin(), pieces_[g].end());
+        pieces_[g].clear();
+      }
+      for (const bool star : {false, true}) EvenOutGroup(domain, d, star, all);
+      for (const Piece& piece : all) pieces_[group_of[piece.demand_class]].push_back(piece);
+      return;
+    }
     for (std::size_t g = 0; g < pieces_.size(); ++g) {
       if (deliveries_.groups[g].local) continue;
       for (const bool star : {false, true}) EvenOutGroup(domain, d, star, pieces_[g]);
@@ -338,6 +352,7 @@ class SenderAssignment {
   const RankResources& resources_;
   double bound_seconds_;
   const DomainAssignment* domains_;
+  ExitShares shares_;
   std::vector<std::vector<Piece>> pieces_;
   // Receivers of local groups, by class and domain; made when first asked for.
   std::map<std::pair<ClassIndex, DomainIndex>, std::vector<RankIndex>> lacking_;
@@ -349,8 +364,39 @@ class SenderAssignment {
 
 std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Deliveries& deliveries,
                                               const RankResources& resources, double bound_seconds,
-                                              const DomainAssignment* domains) {
-  return SenderAssignment(demand, deliveries, resources, bound_seconds, domains).Run();
+                                              const DomainAssignment* domains, ExitShares shares) {
+  return SenderAssignment(demand, deliveries, resources, bound_seconds, domains, shares).Run();
+}
+
+std::vector<std::vector<Piece>> SentDirectly(std::vector<std::vector<Piece>> pieces,
+                                             const Deliveries& deliveries,
+                                             const RankResources& resources, double bound_seconds) {
+  const auto copies = [&](std::size_t g) {
+    return static_cast<double>(deliveries.groups[g].domains.size());
+  };
+  std::vector<double> loads(resources.domain.size(), 0.0);
+  for (std::size_t g = 0; g < pieces.size(); ++g) {
+    if (deliveries.groups[g].local) continue;
+    for (const Piece& piece : pieces[g]) {
+      loads[static_cast<std::size_t>(piece.exit)] +=
+          static_cast<double>(piece.size()) * (piece.star ? copies(g) : 1);
+    }
+  }
+  for (std::size_t g = 0; g < pieces.size(); ++g) {
+    if (deliveries.groups[g].local || deliveries.groups[g].domains.size() < 2) continue;
+    for (Piece& piece : pieces[g]) {
+      const auto exit = static_cast<std::size_t>(piece.exit);
+      const double more = static_cast<double>(piece.size()) * (copies(g) - 1);
+      const double room = bound_seconds * resources.network_gbps[exit] * kBytesPerGB - loads[exit];
+      if (piece.star || more > room) continue;
+      piece.star = true;
+      loads[exit] += more;
+    }
+    std::ranges::stable_sort(pieces[g], [](const Piece& a, const Piece& b) {
+      return std::tie(a.star, a.exit) < std::tie(b.star, b.exit);
+    });
+  }
+  return pieces;
 }
 
 std::vector<std::vector<Piece>> Striped(const std::vector<std::vector<Piece>>& pieces,

@@ -22,6 +22,7 @@ struct Piece {
   // The sender serves every receiving domain itself; else one, which passes it on.
   bool star = false;
   std::int64_t size() const { return end - begin; }
+  bool operator==(const Piece&) const = default;
 };
 
 // Result[g]: the pieces of group g, together each byte of its classes once, ordered by exit, so
@@ -30,9 +31,19 @@ struct Piece {
 // `bound_seconds` is the lower bound of the refit: bytes take an exit hop only in a domain whose
 // fullest NIC would else be busy for nearly that long. `domains` fixes what each domain sends;
 // without it the classes are dealt out such that NICs are level.
+// An exit takes its share of every group, or (kOfAll) its share of all groups together: flows are
+// then fewer and less equal, and what a head has to pass on lies together more often.
+enum class ExitShares { kOfEach, kOfAll };
 std::vector<std::vector<Piece>> AssignSenders(const Demand& demand, const Deliveries& deliveries,
                                               const RankResources& resources, double bound_seconds,
-                                              const DomainAssignment* domains = nullptr);
+                                              const DomainAssignment* domains = nullptr,
+                                              ExitShares shares = ExitShares::kOfEach);
+
+// The same pieces, but those of which their exits can send a copy to each receiving domain within
+// `bound_seconds` are star pieces: nobody has to pass them on, which saves a hop.
+std::vector<std::vector<Piece>> SentDirectly(std::vector<std::vector<Piece>> pieces,
+                                             const Deliveries& deliveries,
+                                             const RankResources& resources, double bound_seconds);
 
 // The same bytes in another order: what an exit sends of a group goes into `stripes` parts, and all
 // exits' first parts stand before all second ones. A head, which takes in a stretch of the line,

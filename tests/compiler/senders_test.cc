@@ -102,6 +102,50 @@ TEST(AssignSenders, NoExitsWhereNothingIsGained) {
               ElementsAre(10 * kMegabyte, 30 * kMegabyte, 0, 0, 0));
 }
 
+// Rank 0 holds 20 MB for rank 2 and 20 MB for rank 3 alone, and two NICs send them. Rank 1 sends
+// half of each, or one of both as a whole.
+TEST(AssignSenders, ExitsShareEveryGroupOrAllTogether) {
+  const Cluster cluster = UniformCluster(2, 2, 400, 50);
+  JobRecordsBuilder builder;
+  builder.AddTensor("v", DType::kU8, {20 * kMegabyte});
+  builder.AddTensor("w", DType::kU8, {20 * kMegabyte});
+  builder.AddSource({Whole("v", 20 * kMegabyte), Whole("w", 20 * kMegabyte)});
+  builder.AddSource({});
+  builder.AddDestination({Whole("v", 20 * kMegabyte)});
+  builder.AddDestination({Whole("w", 20 * kMegabyte)});
+  const Stages stages = MakeStages(builder.On(cluster), cluster);
+  const auto sizes = [&](ExitShares shares) {
+    std::map<RankIndex, std::vector<std::int64_t>> of_exit;
+    for (const std::vector<Piece>& group :
+         AssignSenders(stages.plan.demand, stages.deliveries, stages.resources,
+                       stages.bound_seconds, nullptr, shares)) {
+      for (const Piece& piece : group) of_exit[piece.exit].push_back(piece.size());
+    }
+    return of_exit;
+  };
+  const auto of_each = sizes(ExitShares::kOfEach);
+  EXPECT_THAT(of_each.at(0), ElementsAre(10 * kMegabyte, 10 * kMegabyte));
+  EXPECT_THAT(of_each.at(1), ElementsAre(10 * kMegabyte, 10 * kMegabyte));
+  const auto of_all = sizes(ExitShares::kOfAll);
+  EXPECT_THAT(of_all.at(0), ElementsAre(20 * kMegabyte));
+  EXPECT_THAT(of_all.at(1), ElementsAre(20 * kMegabyte));
+}
+
+// 10 MB for two domains over a NIC of 50 GB/s: 0.2 ms and a relay, or 0.4 ms without.
+TEST(SentDirectly, WhereTheNicHasTheTime) {
+  const Cluster cluster = UniformCluster(3, 1, 0, 50);
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {10 * kMegabyte});
+  builder.AddSource({Whole("w", 10 * kMegabyte)});
+  for (int i = 0; i < 2; ++i) builder.AddDestination({Whole("w", 10 * kMegabyte)});
+  const Stages stages = MakeStages(builder.On(cluster), cluster);
+  const std::vector<std::vector<Piece>> relayed{{{0, 0, 10 * kMegabyte, 0, 0, false}}};
+  std::vector<std::vector<Piece>> direct = relayed;
+  direct[0][0].star = true;
+  EXPECT_EQ(SentDirectly(relayed, stages.deliveries, stages.resources, 0.39e-3), relayed);
+  EXPECT_EQ(SentDirectly(relayed, stages.deliveries, stages.resources, 0.41e-3), direct);
+}
+
 // Rank 1 has no NIC. Three bytes of it, in a job whose other bytes bind elsewhere, leave by rank 0
 // all the same.
 TEST(AssignSenders, EvenAFewBytesWithoutANicExitElsewhere) {
