@@ -13,8 +13,11 @@ namespace {
 
 // Durations end at an hour: beyond it a constant is a slip, not a machine.
 constexpr NumberRange kDurationUs{0, 3.6e9, false};
+constexpr NumberRange kMemoryKiB{0, 1 << 20, false};
 constexpr NumberRange kMemoryMiB{0, 1 << 20, false};
+constexpr NumberRange kStepKiB{0, 1 << 20, true};
 constexpr NumberRange kShare{0, 1, true};
+constexpr IntegerRange kPxn{0, kPxnForAll};
 
 // A constant: where it is kept, and what it may be. One of the two members is set.
 struct Field {
@@ -22,12 +25,21 @@ struct Field {
   NumberRange range;
   double Constants::*number = nullptr;
   std::int64_t Constants::*integer = nullptr;
+  IntegerRange integer_range = kPositiveInteger;
 };
 
 constexpr Field kFields[] = {
     {"networkChannelGBps", kPositiveNumber, &Constants::network_channel_gbps},
+    {"nvlinkChannelShare", kShare, &Constants::nvlink_channel_share},
     {"channels", kPositiveNumber, nullptr, &Constants::channels},
     {"operationsPerChannel", kPositiveNumber, nullptr, &Constants::operations_per_channel},
+    {"networkStepKiB", kStepKiB, &Constants::network_step_kib},
+    {"nvlinkStepKiB", kStepKiB, &Constants::nvlink_step_kib},
+    {"llKiB", kMemoryKiB, &Constants::ll_kib},
+    {"llNvlinkLatencyShare", kShare, &Constants::ll_nvlink_latency_share},
+    {"llNetworkLatencyShare", kShare, &Constants::ll_network_latency_share},
+    {"pxn", kPositiveNumber, nullptr, &Constants::pxn, kPxn},
+    {"hostNodeUs", kDurationUs, &Constants::host_node_us},
     {"groupUs", kDurationUs, &Constants::group_us},
     {"kernelLaunchUs", kDurationUs, &Constants::kernel_launch_us},
     {"batchUs", kDurationUs, &Constants::batch_us},
@@ -69,7 +81,7 @@ Result<Constants> FromDocument(const JsonDocument& document) {
     const Result<JsonCursor> value = ValueOf(*all, field.name);
     if (!value) return tl::unexpected(value.error());
     if (field.integer != nullptr) {
-      const Result<std::int64_t> integer = value->AsInteger(kPositiveInteger);
+      const Result<std::int64_t> integer = value->AsInteger(field.integer_range);
       if (!integer) return tl::unexpected(integer.error());
       constants.*field.integer = *integer;
     } else {

@@ -32,11 +32,17 @@ Nanoseconds NanosecondsOf(double microseconds) {
 }
 
 Machine::Machine(const Cluster& cluster, const Constants& constants, double nic_share,
-                 std::int64_t channels_per_peer)
+                 std::int64_t channels_per_peer, std::span<const GpuIndex> relays)
     : cluster_(cluster),
       constants_(constants),
       nic_share_(nic_share),
-      channels_per_peer_(channels_per_peer) {
+      channels_per_peer_(channels_per_peer),
+      is_relay_(cluster.gpus.size()) {
+  for (std::size_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
+    const bool begins = gpu == 0 || cluster.gpus[gpu].node != cluster.gpus[gpu - 1].node;
+    first_of_node_.push_back(begins ? static_cast<GpuIndex>(gpu) : first_of_node_.back());
+  }
+  for (const GpuIndex gpu : relays) is_relay_[At(gpu)] = 1;
   AddNics(nic_share);
   nvlink_ = static_cast<ResourceIndex>(capacities_.size());
   for (const Gpu& gpu : cluster.gpus) {
@@ -199,28 +205,68 @@ Result<void> Machine::Route(GpuIndex from, GpuIndex to, FlowPath& path) const {
   return {};
 }
 
-Result<FlowPath> Machine::PathBetween(GpuIndex from, GpuIndex to) const {
-  const Gpu& sender = cluster_.gpus[At(from)];
-  const Gpu& receiver = cluster_.gpus[At(to)];
-  const Domain& out = cluster_.domains[At(sender.domain)];
-  const Domain& in = cluster_.domains[At(receiver.domain)];
-  FlowPath path;
-  if (sender.domain == receiver.domain) {
-    for (const GpuIndex gpu : {from, to}) {
-      if (capacities_[At(NvlinkOut(gpu))] > 0) continue;
-      return InputError("cluster: " + GpuName(gpu),
-                        "has no NVLink (0 GB/s) but must exchange bytes with " +
-                            GpuName(gpu == from ? to : from) + " of its domain",
-                        "give it a rate, or take it out of the job");
-    }
-    path.shares = {{NvlinkOut(from), 1}, {NvlinkIn(to), 1}};
-    path.latency = NanosecondsOf(out.nvlink_latency_us);
-    return path;
+double Machine::AlignedPart(GpuIndex from, GpuIndex to) const {
+  double aligned = 0;
+  for (const std::int32_t rail : rails_) {
+    aligned += std::min(OnRail(rail, NicsOf(from)), OnRail(rail, NicsOf(to)));
   }
-  if (Result<void> routed = Route(from, to, path); !routed) return tl::unexpected(routed.error());
-  AddSwitches(sender.domain, receiver.domain, path);
-  path.latency = NanosecondsOf(std::max(out.network_latency_us, in.network_latency_us));
-  path.cap_gbps = constants_.network_channel_gbps * static_cast<double>(channels_per_peer_);
+  return aligned;
+}
+
+GpuIndex Machine::RelayOf(GpuIndex from, GpuIndex to) const {
+  const GpuIndex relay = first_of_node_[At(from)] + to - first_of_node_[At(to)];
+  const bool is_there = At(relay) < cluster_.gpus.size() && is_relay_[At(relay)] != 0 &&
+                        first_of_node_[At(relay)] == first_of_node_[At(from)] &&
+                        cluster_.gpus[At(relay)].domain == cluster_.gpus[At(from)].domain;
+  if (!is_there || relay == from || NicsOf(relay).empty()) return from;
+  if (capacities_[At(NvlinkOut(from))] <= 0 || capacities_[At(NvlinkIn(relay))] <= 0) return from;
+  const double own = AlignedPart(from, to);
+  return own < 1 - kNoFraction && AlignedPart(relay, to) > own + kNoFraction ? relay : from;
+}
+
+Result<FlowPath> Machine::PathInside(GpuIndex from, GpuIndex to, Carrier carrier) const {
+  FlowPath path;
+  double slower = kUncapped;
+  for (const GpuIndex gpu : {from, to}) {
+    const double gbps = capacities_[At(NvlinkOut(gpu))];
+    slower = std::min(slower, gbps);
+    if (gbps > 0) continue;
+    return InputError("cluster: " + GpuName(gpu),
+                      "has no NVLink (0 GB/s) but must exchange bytes with " +
+                          GpuName(gpu == from ? to : from) + " of its domain",
+                      "give it a rate, or take it out of the job");
+  }
+  path.shares = {{NvlinkOut(from), 1}, {NvlinkIn(to), 1}};
+  const double latency_us = cluster_.domains[At(cluster_.gpus[At(from)].domain)].nvlink_latency_us;
+  path.latency = NanosecondsOf(latency_us);
+  path.ll_latency = NanosecondsOf(latency_us * constants_.ll_nvlink_latency_share);
+  if (carrier == Carrier::kAllChannels) return path;
+  path.channel_gbps = slower * constants_.nvlink_channel_share;
+  const double cap = path.channel_gbps * static_cast<double>(channels_per_peer_);
+  if (cap < slower) path.cap_gbps = cap;
+  return path;
+}
+
+Result<FlowPath> Machine::PathBetween(GpuIndex from, GpuIndex to, Carrier carrier) const {
+  const Domain& out = cluster_.domains[At(cluster_.gpus[At(from)].domain)];
+  const Domain& in = cluster_.domains[At(cluster_.gpus[At(to)].domain)];
+  if (&out == &in) return PathInside(from, to, carrier);
+  FlowPath path;
+  const GpuIndex leaves = carrier == Carrier::kPeerChannels ? RelayOf(from, to) : from;
+  if (Result<void> routed = Route(leaves, to, path); !routed) {
+    return tl::unexpected(routed.error());
+  }
+  AddSwitches(cluster_.gpus[At(from)].domain, cluster_.gpus[At(to)].domain, path);
+  const double network_us = std::max(out.network_latency_us, in.network_latency_us);
+  double nvlink_us = 0;
+  if (leaves != from) {
+    AddShare(NvlinkOut(from), 1, path);
+    AddShare(NvlinkIn(leaves), 1, path);
+    nvlink_us = out.nvlink_latency_us;
+  }
+  path.latency = NanosecondsOf(network_us + nvlink_us);
+  path.ll_latency = NanosecondsOf(network_us * constants_.ll_network_latency_share +
+                                  nvlink_us * constants_.ll_nvlink_latency_share);
   double alone = kUncapped;
   for (const ResourceShare& use : path.shares) {
     alone = std::min(alone, capacities_[At(use.resource)] / use.share);
@@ -229,8 +275,11 @@ Result<FlowPath> Machine::PathBetween(GpuIndex from, GpuIndex to) const {
                                                             : FabricName(use.resource)),
                       "0 GB/s, but bytes must pass", "give it a rate above 0");
   }
+  if (carrier == Carrier::kAllChannels) return path;
+  path.channel_gbps = constants_.network_channel_gbps;
+  const double cap = path.channel_gbps * static_cast<double>(channels_per_peer_);
   // A cap that no share of the wire can exceed costs the solver a sort and says nothing.
-  if (path.cap_gbps >= alone) path.cap_gbps = kUncapped;
+  if (cap < alone) path.cap_gbps = cap;
   return path;
 }
 

@@ -24,7 +24,15 @@ namespace reshard {
 struct FlowPath {
   std::vector<ResourceShare> shares;
   double cap_gbps = kUncapped;
-  Nanoseconds latency = 0;  // from the last byte's leaving to the end of both operations
+  double channel_gbps = kUncapped;  // of one channel; a message may have fewer than its peer
+  Nanoseconds latency = 0;          // from the last byte's leaving to the end of both operations
+  Nanoseconds ll_latency = 0;       // of a message that goes by protocol LL
+};
+
+// What moves the bytes of a path.
+enum class Carrier : std::uint8_t {
+  kPeerChannels,  // an NCCL send and receive: the channels of the peer, PXN
+  kAllChannels,   // a collective or a kernel's own stores
 };
 
 Nanoseconds NanosecondsOf(double microseconds);
@@ -32,9 +40,10 @@ Nanoseconds NanosecondsOf(double microseconds);
 class Machine {
  public:
   // Keeps a reference to `cluster`. `nic_share` (0, 1] scales every NIC and what is derived from
-  // NICs. `channels_per_peer`: peer_channels.h.
+  // NICs. `channels_per_peer`: peer_channels.h. `relays`: GPUs that NCCL may relay over (PXN),
+  // those of ranks, ascending.
   Machine(const Cluster& cluster, const Constants& constants, double nic_share,
-          std::int64_t channels_per_peer);
+          std::int64_t channels_per_peer, std::span<const GpuIndex> relays = {});
 
   std::int64_t channels_per_peer() const { return channels_per_peer_; }
 
@@ -43,7 +52,12 @@ class Machine {
 
   // Over NVLink within a domain, over NICs between domains. Fails, naming the GPU or NIC, where the
   // bytes have no way. Precondition: the GPUs exist and differ.
-  Result<FlowPath> PathBetween(GpuIndex from, GpuIndex to) const;
+  //
+  // A send to another rail leaves, where it can, by the NICs of a relay (PXN): the GPU that has the
+  // receiver's place in the sender's own node. Its bytes pass NVLink out of the sender and into
+  // the relay, and then stay on the receiver's rail, whatever Fabric::rail_crossing allows.
+  Result<FlowPath> PathBetween(GpuIndex from, GpuIndex to,
+                               Carrier carrier = Carrier::kPeerChannels) const;
   // The HBM of `gpu`, used by copies: each byte copied is read and written.
   Result<FlowPath> CopyPath(GpuIndex gpu) const;
 
@@ -75,6 +89,10 @@ class Machine {
   void AddNics(double nic_share);
   void AddFabric();
   std::span<const NicUse> NicsOf(GpuIndex gpu) const;
+  // Of the bytes from GPU to GPU, those that stay on one rail.
+  double AlignedPart(GpuIndex from, GpuIndex to) const;
+  GpuIndex RelayOf(GpuIndex from, GpuIndex to) const;  // `from` where there is none
+  Result<FlowPath> PathInside(GpuIndex from, GpuIndex to, Carrier carrier) const;
   Result<void> Route(GpuIndex from, GpuIndex to, FlowPath& path) const;
   void AddSwitches(DomainIndex from, DomainIndex to, FlowPath& path) const;
   void AddShare(ResourceIndex resource, double share, FlowPath& path) const;
@@ -89,6 +107,8 @@ class Machine {
   std::vector<std::vector<char>> in_switch_;  // per switch, per domain
   double nic_share_ = 1;
   std::int64_t channels_per_peer_ = 1;
+  std::vector<GpuIndex> first_of_node_;  // per GPU: the first of its node
+  std::vector<char> is_relay_;           // per GPU
   // First resources of each kind; NIC sets begin at 0.
   ResourceIndex nvlink_ = 0;
   ResourceIndex hbm_ = 0;

@@ -8,6 +8,9 @@
 
 namespace reshard {
 
+// Whether ranks of `job` are in several domains.
+bool HasNetwork(const JobRecords& job);
+
 // The channels of each peer of any rank of `plan`: what its hints say, which is what the runtime
 // sets. NCCL (2.30.7, graph/paths.cc) gives all peers of a communicator the same number: the
 // least that any of them would get alone, and it is the network peers that get the least. Where all

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "simulator/peer_channels.h"
 #include "simulator/workload.h"
@@ -30,6 +31,18 @@ Result<void> CheckCluster(const Cluster& cluster, double nic_share) {
   return {};
 }
 
+Machine MachineOf(const Plan& plan, const Cluster& cluster, const Constants& constants) {
+  const bool relays_sends =
+      constants.pxn == kPxnForAll || (constants.pxn == kPxnForOthers && plan.traffic);
+  std::vector<GpuIndex> relays;
+  for (const Rank& rank : plan.job.ranks) {
+    // A rank on no GPU of the cluster is refused later, with its place.
+    const bool exists = rank.gpu >= 0 && rank.gpu < static_cast<GpuIndex>(cluster.gpus.size());
+    if (relays_sends && exists) relays.push_back(rank.gpu);
+  }
+  return {cluster, constants, plan.job.options.nic_share, ChannelsPerPeer(plan, constants), relays};
+}
+
 }  // namespace
 
 Result<Machine> PrepareMachine(const Plan& plan, const Cluster& cluster,
@@ -40,7 +53,7 @@ Result<Machine> PrepareMachine(const Plan& plan, const Cluster& cluster,
   if (Result<void> checked = CheckRanks(plan, cluster); !checked) {
     return tl::unexpected(checked.error());
   }
-  return Machine(cluster, constants, plan.job.options.nic_share, ChannelsPerPeer(plan, constants));
+  return MachineOf(plan, cluster, constants);
 }
 
 Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
@@ -54,7 +67,7 @@ Result<PreparedReplay> PrepareReplay(const Plan& plan, const Cluster& cluster,
   }
   Result<Workload> workload = MakeWorkload(plan);
   if (!workload) return tl::unexpected(workload.error());
-  Machine machine(cluster, constants, plan.job.options.nic_share, ChannelsPerPeer(plan, constants));
+  Machine machine = MachineOf(plan, cluster, constants);
   Result<ReplayModel> model =
       MakeReplayModel(plan, cluster, machine, constants, std::move(*workload));
   if (!model) return tl::unexpected(model.error());

@@ -1,6 +1,7 @@
 #include "simulator/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -67,6 +68,14 @@ class Replay {
     std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
   }
 
+  // What is left of the host node that the rank's groups wait for.
+  Nanoseconds HostNodeLeft(RankIndex rank) const {
+    return model_.ranks[At(rank)].has_network ? std::max<Nanoseconds>(0, model_.host_node - now_)
+                                              : 0;
+  }
+  // Starts the operation's flow.
+  void StartMessage(const ActiveOperation& operation);
+
   void FindStep(RankIndex rank, int lane, RoundIndex from);
   bool WaitsMet(RankIndex rank, int lane);
   void StartSteps(RankIndex rank);
@@ -94,8 +103,10 @@ class Replay {
   std::vector<LaneState> lanes_;
   std::vector<Exchange> exchanges_;
   std::vector<ActiveOperation> active_;  // each rank's at its ModelRank::first_operation
-  std::vector<Nanoseconds> flow_start_;  // per transfer, of its running flow
-  std::vector<Timer> timers_;            // a heap, earliest first
+  // Per transfer, of its running flow; where no channel is short for the message, the least end is
+  // 0.
+  std::vector<Nanoseconds> flow_start_, flow_latency_, least_end_;
+  std::vector<Timer> timers_;  // a heap, earliest first
   ReplayOutcome outcome_;
 
   std::vector<Nanoseconds> timer_of_;  // by key; kNever if it is not set
@@ -116,6 +127,8 @@ Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer
       exchanges_(model.ranks.size()),
       active_(model.operations.size()),
       flow_start_(model.transfers.size()),
+      flow_latency_(model.transfers.size()),
+      least_end_(model.transfers.size()),
       timer_of_(model.ranks.size() * kMomentCount, kNever),
       plateau_of_(model.ranks.size()) {
   outcome_.times.lane_ends.resize(lanes_.size());
@@ -160,7 +173,8 @@ void Replay::StartSteps(RankIndex rank) {
     if (lane == static_cast<int>(Lane::kExchange)) {
       ListActive(rank);
       const Nanoseconds batches = exchanges_[At(rank)].batches * model_.batch;
-      After(model_.launch + model_.group + batches, rank, Moment::kExchangeReady);
+      After(HostNodeLeft(rank) + model_.launch + model_.group + batches, rank,
+            Moment::kExchangeReady);
     } else {
       After(
           model_.launch, rank,
@@ -219,9 +233,30 @@ void Replay::OnReady(RankIndex rank) {
     const ModelTransfer& transfer = model_.transfers[At(operation.transfer)];
     const RankIndex peer = transfer.from == rank ? transfer.to : transfer.from;
     if (!exchanges_[At(peer)].ready || ExchangeOf(peer).round != round) continue;
-    flow_start_[At(operation.transfer)] = now_;
-    engine_.Start(operation.transfer, static_cast<double>(operation.bytes), now_);
+    StartMessage(operation);
   }
+}
+
+void Replay::StartMessage(const ActiveOperation& operation) {
+  const std::size_t t = At(operation.transfer);
+  const ModelTransfer& transfer = model_.transfers[t];
+  const MessageRules& rules = model_.messages;
+  flow_start_[t] = now_;
+  std::int64_t wire_bytes = operation.bytes;
+  Nanoseconds latency = transfer.latency;
+  Nanoseconds least = 0;
+  if (operation.bytes < rules.long_bytes() || rules.IsShort(operation.bytes)) {
+    if (rules.IsShort(operation.bytes)) latency = transfer.ll_latency;
+    wire_bytes = rules.WireBytes(operation.bytes);
+    const double gbps =
+        static_cast<double>(rules.Channels(operation.bytes)) * transfer.channel_gbps;
+    // Bounded, as the rate may be tiny; the engine refuses what never ends.
+    const double ns = std::min(static_cast<double>(wire_bytes) / gbps, 1e18);
+    least = now_ + static_cast<Nanoseconds>(std::ceil(ns)) + latency;
+  }
+  flow_latency_[t] = latency;
+  least_end_[t] = least;
+  engine_.Start(operation.transfer, static_cast<double>(wire_bytes), now_);
 }
 
 void Replay::StartCopy(RankIndex rank, Lane lane) {
@@ -259,7 +294,7 @@ void Replay::OnFlowEnd(FlowIndex flow) {
     return EndStep(copy / 2, static_cast<int>(copy % 2 == 0 ? Lane::kPack : Lane::kUnpack));
   }
   const ModelTransfer& transfer = model_.transfers[At(flow)];
-  const Nanoseconds end = now_ + transfer.latency;
+  const Nanoseconds end = std::max(now_ + flow_latency_[At(flow)], least_end_[At(flow)]);
   for (const RankIndex rank : {transfer.from, transfer.to}) {
     Exchange& exchange = exchanges_[At(rank)];
     exchange.latest_end = std::max(exchange.latest_end, end);
@@ -348,6 +383,7 @@ ReplayState Replay::State(const Plateau& plateau, const PlateauPart& part, Round
     if (!engine_.IsActive(flow)) continue;
     state.facts.push_back(flow);
     add_time(engine_.EndOf(flow));
+    if (At(flow) < least_end_.size() && least_end_[At(flow)] > 0) add_time(least_end_[At(flow)]);
   }
   return state;
 }
@@ -418,6 +454,9 @@ void Replay::Skip(std::size_t plateau_index, std::size_t part_index, const Recur
   for (auto& [at, key] : timers_) at = timer_of_[At(key)];
   std::make_heap(timers_.begin(), timers_.end(), std::greater<>());
   engine_.Shift(part.flows, time);
+  for (const FlowIndex flow : part.flows) {
+    if (At(flow) < least_end_.size() && least_end_[At(flow)] > 0) least_end_[At(flow)] += time;
+  }
   outcome_.skipped_steps += static_cast<std::int64_t>(part.ranks.size()) * rounds;
 }
 

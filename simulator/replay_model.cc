@@ -68,8 +68,10 @@ Result<void> AddTransfers(const Plan& plan, const Machine& machine, const Worklo
                           ReplayModel& model) {
   for (std::size_t t = 0; t < plan.transfers.size(); ++t) {
     const Transfer& transfer = plan.transfers[t];
-    ModelTransfer& added =
-        model.transfers.emplace_back(transfer.from, transfer.to, 0, workload.transfers[t]);
+    ModelTransfer& added = model.transfers.emplace_back();
+    added.from = transfer.from;
+    added.to = transfer.to;
+    added.bytes = workload.transfers[t];
     if (added.bytes.count == 0) {  // carries nothing, so no way is needed either
       model.flows.Add({}, kUncapped);
       continue;
@@ -78,6 +80,12 @@ Result<void> AddTransfers(const Plan& plan, const Machine& machine, const Worklo
                                                       plan.job.ranks[At(transfer.to)].gpu);
     if (!path) return tl::unexpected(path.error());
     added.latency = path->latency;
+    added.ll_latency = path->ll_latency;
+    added.channel_gbps = path->channel_gbps;
+    if (plan.job.ranks[At(transfer.from)].domain != plan.job.ranks[At(transfer.to)].domain) {
+      model.ranks[At(transfer.from)].has_network = true;
+      model.ranks[At(transfer.to)].has_network = true;
+    }
     model.flows.Add(path->shares, path->cap_gbps);
   }
   return {};
@@ -117,13 +125,15 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
   model.launch = NanosecondsOf(constants.kernel_launch_us);
   model.group = NanosecondsOf(constants.group_us);
   model.batch = NanosecondsOf(constants.batch_us);
+  model.host_node = NanosecondsOf(constants.host_node_us);
+  model.messages = MessageRules(plan, constants, machine.channels_per_peer());
   model.operations_together = OperationsTogether(machine.channels_per_peer(), constants);
 
+  model.ranks.resize(plan.job.ranks.size());
   if (Result<void> added = AddTransfers(plan, machine, workload, model); !added) {
     return tl::unexpected(added.error());
   }
   if (model.transfers.size() > kManyTransfers) model.tolerance = kToleranceOfMany;
-  model.ranks.resize(plan.job.ranks.size());
   ListOperations(model);
   std::vector<std::pair<RoundIndex, std::int32_t>> changes;
   for (std::size_t index = 0; index < model.ranks.size(); ++index) {

@@ -11,6 +11,7 @@
 #include "simulator/flow_engine.h"
 #include "simulator/flow_table.h"
 #include "simulator/machine.h"
+#include "simulator/message.h"
 #include "simulator/workload.h"
 
 namespace reshard {
@@ -21,7 +22,9 @@ struct ModelTransfer {
   RankIndex from = 0;
   RankIndex to = 0;
   Nanoseconds latency = 0;
-  SegmentRange bytes;  // by round
+  Nanoseconds ll_latency = 0;  // of messages that go by LL
+  double channel_gbps = 0;     // of one channel
+  SegmentRange bytes;          // by round
 };
 
 struct ModelRank {
@@ -32,6 +35,7 @@ struct ModelRank {
   std::int32_t wait_count = 0;
   std::int64_t first_operation = 0;  // into ReplayModel::operations: its transfers, as they stand
   std::int32_t operation_count = 0;
+  bool has_network = false;  // one of its transfers is with another domain
 };
 
 struct ReplayModel {
@@ -49,6 +53,8 @@ struct ReplayModel {
   Nanoseconds group = 0;   // of an exchange step, beyond its launch
   Nanoseconds batch = 0;   // each further `operations_together`
   std::int64_t operations_together = 0;
+  Nanoseconds host_node = 0;  // before it no rank with network transfers starts a group
+  MessageRules messages;
   RoundIndex round_count = 0;  // rounds in which anything moves are below this
   // Part of its life by which a flow may end late, and of a period by which repetitions may differ:
   // 0 but for models of very many transfers, whose times are then late by twice this part at most.

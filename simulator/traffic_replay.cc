@@ -136,17 +136,18 @@ class TrafficReplay {
     Links links;
     for (const auto& [from, to, is_send_receive] : keys) {
       const GpuIndex gpu = plan_.job.ranks[At(from)].gpu;
-      const Result<FlowPath> path = from == to
-                                        ? machine_.CopyPath(gpu)
-                                        : machine_.PathBetween(gpu, plan_.job.ranks[At(to)].gpu);
+      const Result<FlowPath> path =
+          from == to ? machine_.CopyPath(gpu)
+                     : machine_.PathBetween(
+                           gpu, plan_.job.ranks[At(to)].gpu,
+                           is_send_receive ? Carrier::kPeerChannels : Carrier::kAllChannels);
       if (!path) return tl::unexpected(path.error());
-      const double cap = is_send_receive ? path->cap_gbps : kUncapped;
-      double alone = cap;
+      double alone = path->cap_gbps;
       for (const ResourceShare& use : path->shares) {
         alone = std::min(alone, machine_.capacities()[At(use.resource)] / use.share);
       }
-      links.push_back(
-          {from, to, is_send_receive, table_.Add(path->shares, cap), path->latency, alone});
+      links.push_back({from, to, is_send_receive, table_.Add(path->shares, path->cap_gbps),
+                       path->latency, alone});
     }
     return links;
   }

@@ -107,6 +107,7 @@ void BroadcastBuilder::AppendGather(const Stage& stage, TrafficStream& stream,
   PhaseBuilder builder;
   for (const auto& [ends, bytes] : links) builder.AddFlow(ends.first, ends.second, bytes, 1);
   TrafficPhase& phase = stream.phases.emplace_back();
+  phase.is_send_receive = false;
   phase.launches = 0;
   phase.repeats = buckets;
   builder.MoveInto(phase);

@@ -77,12 +77,17 @@ struct M2nTensor {
   std::vector<M2nRing> rings;
 };
 
+// A leader passes strided pieces on in chunks of 256 KiB, one in each of 8 thread blocks at a time
+// (CHUNK_SIZE_BYTES and DEFAULT_NUM_CTAS of nccl_m2n).
+constexpr std::int64_t kStridedChunkBytes = 8 * (std::int64_t{256} << 10);
+
 // Phases of a pattern in the making, summed over its tensors.
 struct M2nPattern {
   // Per communicator: source stage and destination stage.
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> tensors;
-  PhaseBuilder ring;      // the injection is hop 0
-  std::int32_t hops = 0;  // of the longest ring
+  PhaseBuilder ring;       // the injection is hop 0
+  std::int32_t hops = 0;   // of the longest ring
+  bool is_strided = true;  // each piece that a ring passes on is several runs of bytes
   PhaseBuilder stores;
 };
 
@@ -100,13 +105,16 @@ void SpreadPhase(std::int64_t repeats, TrafficPhase& phase) {
 }
 
 // What a hop of a ring waits for: see the header.
-std::int64_t ChunkOf(const TrafficPhase& phase, std::int64_t hops, std::int64_t communicators) {
+std::int64_t ChunkOf(const TrafficPhase& phase, const M2nPattern& pattern) {
+  const std::int64_t hops = pattern.hops;
+  const auto communicators = static_cast<std::int64_t>(pattern.tensors.size());
   if (hops < 2) return 0;
   std::int64_t most = 0;
   for (const TrafficFlow& flow : phase.flows) {
     if (flow.hop > 0) most = std::max(most, flow.bytes);
   }
   const std::int64_t of_one = CeilDivide(most, communicators);
+  if (pattern.is_strided) return std::max<std::int64_t>(1, std::min(of_one, kStridedChunkBytes));
   return std::max<std::int64_t>(
       1, of_one * std::max<std::int64_t>(0, hops - communicators) / (hops - 1));
 }
@@ -228,6 +236,7 @@ class M2nTraffic {
       const std::int64_t bytes = piece.Elements() * tensor.placed.element_bytes * stacks;
       RankIndex last =
           tensor.placed.sources[piece.source].ranks[static_cast<std::size_t>(ring.source_replica)];
+      pattern.is_strided = pattern.is_strided && (piece.packs || piece.unpacks);
       std::int32_t hop = 0;
       for (const std::int64_t domain : ring.domains) {
         const std::vector<RankIndex>& replicas =
@@ -260,8 +269,7 @@ class M2nTraffic {
     ring.is_send_receive = false;
     pattern.ring.MoveInto(ring);
     SpreadPhase(repeats, ring);
-    ring.chunk_bytes =
-        ChunkOf(ring, pattern.hops, static_cast<std::int64_t>(pattern.tensors.size()));
+    ring.chunk_bytes = ChunkOf(ring, pattern);
     staging.AddPhase(ring);
     TrafficPhase& stores = stream.phases.emplace_back();
     stores.launches = 0;

@@ -23,7 +23,9 @@ constexpr std::size_t kPlans = 24;
 Constants OnlyBytes() {
   Constants constants = DefaultConstants().value();
   constants.network_channel_gbps = 1e6;
-  constants.batch_us = constants.group_us = constants.kernel_launch_us = 0;
+  constants.nvlink_channel_share = 1;
+  constants.ll_kib = 0;
+  constants.batch_us = constants.group_us = constants.kernel_launch_us = constants.host_node_us = 0;
   return constants;
 }
 

@@ -28,12 +28,33 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), by);
 }
 
-// But for the last, which is fitted (simulator/FIDELITY.md).
-// A round over the network costs launch + group + one hop of 14 us on GB200: 23.9 us.
+// By the field notes, or by the source that the file names; but for one that is fitted
+// (simulator/FIDELITY.md). A round over the network costs launch + group + one hop of 14 us on
+// GB200: 23.9 us.
 TEST(ConstantsTest, DefaultsAreTheFieldNotes) {
   const Result<Constants> constants = DefaultConstants();
   ASSERT_TRUE(constants) << ToString(constants.error());
-  EXPECT_EQ(*constants, (Constants{13.5, 8.4, 1.5, 32, 8, 14, 0.87, 5, 1200, 12, 128}));
+  Constants wanted;
+  wanted.network_channel_gbps = 13.5;
+  wanted.nvlink_channel_share = 0.1;
+  wanted.network_step_kib = 128;
+  wanted.nvlink_step_kib = 512;
+  wanted.ll_kib = 16;
+  wanted.ll_nvlink_latency_share = 0.18;
+  wanted.ll_network_latency_share = 0.19;
+  wanted.pxn = 1;
+  wanted.host_node_us = 10;
+  wanted.group_us = 8.4;
+  wanted.kernel_launch_us = 1.5;
+  wanted.channels = 32;
+  wanted.operations_per_channel = 8;
+  wanted.batch_us = 14;
+  wanted.copy_hbm_share = 0.87;
+  wanted.eager_launch_us = 5;
+  wanted.host_synchronization_us = 1200;
+  wanted.nvlink_connection_mib = 12;
+  wanted.network_pool_mib = 128;
+  EXPECT_EQ(*constants, wanted);
   EXPECT_DOUBLE_EQ(constants->kernel_launch_us + constants->group_us + 14, 23.9);
 }
 
@@ -74,7 +95,8 @@ TEST(ConstantsTest, BadFilesAreErrorsWithTheirPlace) {
   EXPECT_THAT(error("\"value\": 32,", "\"value\": 4.5,"),
               HasSubstr("mine.json: constants.channels.value"));
   EXPECT_THAT(error("\"date\": \"2026-06\"", "\"date\": \"\""),
-              HasSubstr("mine.json: constants.networkChannelGBps.date"));
+              HasSubstr("mine.json: constants.groupUs.date"));
+  EXPECT_THAT(error("\"value\": 1,", "\"value\": 3,"), HasSubstr("mine.json: constants.pxn.value"));
   EXPECT_THAT(error("\"unit\": \"GB/s\",", ""), HasSubstr("unit"));
   const Result<Constants> missing = ReadConstants("/nonexistent/constants.json");
   ASSERT_FALSE(missing);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "sample_plan.h"
 
@@ -158,6 +159,59 @@ TEST(MachineTest, ChannelsCapWhereTheyBind) {
   EXPECT_EQ(Machine(cluster, constants, 1, 4).PathBetween(0, 1)->cap_gbps, kUncapped);
   for (Nic& nic : cluster.nics) nic.gbps = 100;
   EXPECT_EQ(Machine(cluster, constants, 1, 4).PathBetween(0, 1)->cap_gbps, 48);
+}
+
+// A peer's 4 channels of a tenth of the slower end's NVLink: 0.4 * 300. All 32 do not bind.
+TEST(MachineTest, ChannelsCapAnNvlinkPeer) {
+  Cluster cluster = SampleCluster(1, 2);
+  cluster.gpus[1].nvlink_gbps = 300;
+  Constants constants = FreeConstants();
+  constants.nvlink_channel_share = 0.1;
+  EXPECT_DOUBLE_EQ(Machine(cluster, constants, 1, 4).PathBetween(0, 1)->cap_gbps, 120);
+  EXPECT_EQ(Machine(cluster, constants, 1, 32).PathBetween(0, 1)->cap_gbps, kUncapped);
+}
+
+// GPU 0 sends to the rail of GPU 3, the second of its node: over NVLink to GPU 1, the second of the
+// sender's node, and out by its NIC, one NVLink hop later. Not where GPU 1 is no rank, nor for what
+// does not go by a peer's channels, nor to a GPU of its own rail.
+TEST(MachineTest, WhatCrossesRailsLeavesByARelay) {
+  Cluster cluster = SampleCluster(2, 2);
+  for (Domain& domain : cluster.domains) {
+    domain.nvlink_latency_us = 3.4;
+    domain.network_latency_us = 14;
+  }
+  const std::vector<GpuIndex> ranks{0, 1, 2, 3};
+  const Machine machine(cluster, FreeConstants(), 1, 4, ranks);
+  const Shares by_relay{{machine.NvlinkOut(0), 1},
+                        {machine.NvlinkIn(1), 1},
+                        {machine.NicOut(1), 1},
+                        {machine.NicIn(3), 1}};
+  const Shares straight{{machine.NicOut(0), 1}, {machine.NicIn(3), 1}};
+  EXPECT_EQ(SharesOf(machine.PathBetween(0, 3)), by_relay);
+  EXPECT_EQ(machine.PathBetween(0, 3)->latency, 17400);
+  EXPECT_EQ(SharesOf(machine.PathBetween(0, 3, Carrier::kAllChannels)), straight);
+  EXPECT_EQ(SharesOf(machine.PathBetween(0, 2)),
+            (Shares{{machine.NicOut(0), 1}, {machine.NicIn(2), 1}}));
+  EXPECT_EQ(machine.PathBetween(0, 2)->latency, 14000);
+  const std::vector<GpuIndex> others{0, 2, 3};
+  EXPECT_EQ(SharesOf(Machine(cluster, FreeConstants(), 1, 4, others).PathBetween(0, 3)), straight);
+  EXPECT_EQ(SharesOf(Machine(cluster, FreeConstants(), 1, 4).PathBetween(0, 3)), straight);
+  cluster.gpus[1].nvlink_gbps = 0;
+  EXPECT_EQ(SharesOf(Machine(cluster, FreeConstants(), 1, 4, ranks).PathBetween(0, 3)), straight);
+}
+
+// What a relay carries never crosses between rails: it needs no spine, nor rails that meet.
+TEST(MachineTest, ARelayKeepsBytesOnTheirRail) {
+  Cluster cluster = SampleCluster(2, 2);
+  const std::vector<GpuIndex> ranks{0, 1, 2, 3};
+  for (const RailCrossing crossing : {RailCrossing::kSpine, RailCrossing::kNone}) {
+    cluster.fabric.rail_crossing = crossing;
+    const Machine machine(cluster, FreeConstants(), 1, 4, ranks);
+    EXPECT_EQ(SharesOf(machine.PathBetween(0, 3)), (Shares{{machine.NvlinkOut(0), 1},
+                                                           {machine.NvlinkIn(1), 1},
+                                                           {machine.NicOut(1), 1},
+                                                           {machine.NicIn(3), 1}}));
+  }
 }
 
 TEST(MachineTest, BytesWithoutAWayAreErrorsThatNameTheGpu) {

@@ -17,6 +17,26 @@ TEST(PreparationTest, YieldsAMachineAndAModelThatFit) {
   EXPECT_EQ(prepared->model.transfers.size(), 1U);
 }
 
+// NCCL's default is for methods that leave the NIC to it; `pxn` says whether a plan that chooses
+// its NICs runs with it, too.
+TEST(PreparationTest, OwnPlansRunWithoutPxnUnlessToldOtherwise) {
+  const Cluster cluster = SampleCluster(2, 2);
+  Constants constants = FreeConstants();
+  const auto is_relayed = [&](std::int64_t pxn, bool is_traffic) {
+    constants.pxn = pxn;
+    Plan plan = SamplePlan(cluster).plan;
+    if (is_traffic) plan.traffic.emplace();
+    const Result<Machine> machine = PrepareMachine(plan, cluster, constants);
+    return machine->PathBetween(0, 3)->shares.size() > 2;
+  };
+  EXPECT_FALSE(is_relayed(0, false));
+  EXPECT_FALSE(is_relayed(0, true));
+  EXPECT_FALSE(is_relayed(kPxnForOthers, false));
+  EXPECT_TRUE(is_relayed(kPxnForOthers, true));
+  EXPECT_TRUE(is_relayed(kPxnForAll, false));
+  EXPECT_TRUE(is_relayed(kPxnForAll, true));
+}
+
 // Errors come from the stage that sees them first: cluster, then plan, then what joins them.
 TEST(PreparationTest, ErrorsNameTheirPlace) {
   const Cluster cluster = SampleCluster(2, 1);

@@ -129,6 +129,21 @@ TEST(ReplayTest, OperationsBeyondABatchWait) {
   EXPECT_NEAR(SecondsOf(sample, cluster, constants), 5 * 1.28e-3 + 20e-6, kTick);
 }
 
+// A rank with network peers starts no group before the host node of the graph has run: 10 us, once.
+// Rank 0's first round is inside its domain and waits all the same; ranks 2 and 3 of a domain of
+// their own never do.
+TEST(ReplayTest, TheHostNodeIsPaidOnce) {
+  const Cluster cluster = SampleCluster(2, 2);
+  Constants constants = FreeConstants();
+  constants.host_node_us = 10;
+  SamplePlan sample(cluster);
+  sample.Send(0, 1, 4 * kMB, 0).Send(0, 2, 50 * kMB, 1, 4);
+  EXPECT_NEAR(SecondsOf(sample, cluster, constants), 10e-6 + 10e-6 + 1e-3, 6 * kTick);
+  SamplePlan inside(cluster);
+  inside.Send(2, 3, 4 * kMB);
+  EXPECT_NEAR(SecondsOf(inside, cluster, constants), 10e-6, kTick);
+}
+
 // nicShare halves the NICs and leaves NVLink alone.
 TEST(ReplayTest, NicShare) {
   const Cluster cluster = SampleCluster(2, 2);

@@ -23,6 +23,7 @@ Cluster SampleCluster(int domains, int gpus_per_domain) {
 Constants FreeConstants() {
   Constants constants;
   constants.network_channel_gbps = 1e6;
+  constants.nvlink_channel_share = 1;
   constants.channels = 32;
   constants.operations_per_channel = 8;
   constants.copy_hbm_share = 1;

@@ -58,11 +58,13 @@ class Calibrate(unittest.TestCase):
         done = self.run_it("--network", self.write("network.txt", sample(27, 48)),
                            "--channel", self.write("channel.txt", sample(27, 13.1)),
                            "--nvlink", self.write("nvlink.txt", sample(17, 370)),
+                           "--nvlink-channel", self.write("one.txt", sample(17, 37)),
                            "--date", "2026-11-29", "-o", "mine.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         constants = self.constants()
         self.assertAlmostEqual(constants["networkChannelGBps"]["value"], 13.1, delta=0.01)
-        self.assertAlmostEqual(constants["groupUs"]["value"], 27 - 14 - 5, delta=0.02)
+        self.assertAlmostEqual(constants["groupUs"]["value"], 27 - 0.19 * 14 - 5, delta=0.02)
+        self.assertAlmostEqual(constants["nvlinkChannelShare"]["value"], 0.1, delta=0.001)
         self.assertEqual(constants["networkChannelGBps"]["date"], "2026-11-29")
         self.assertIn("channel.txt", constants["networkChannelGBps"]["source"])
         self.assertIn("GBps of a NIC in cluster.json: 48", done.stdout)
@@ -92,7 +94,7 @@ class Calibrate(unittest.TestCase):
         done = self.run_it("--network", "none.txt", "-o", "mine.json")
         self.assertIn("none.txt: cannot be read", done.stderr)
         done = self.run_it("--network", self.write("fast.txt", sample(3, 48)), "-o", "mine.json")
-        self.assertIn("less than a hop of 14.0 us", done.stderr)
+        self.assertIn("less than a hop of 2.66 us", done.stderr)
         self.assertEqual(self.run_it("-o", "mine.json").returncode, 2)
 
 

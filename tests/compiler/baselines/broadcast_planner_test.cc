@@ -35,6 +35,9 @@ TEST(BroadcastPlannerTest, GathersToTheRootThenBroadcastsWhole) {
                           TrafficFlow{2, 3, 64, 1, 1}, TrafficFlow{3, 2, 64, 1, 1}));
   EXPECT_THAT(phases[2].copies, ElementsAre(TrafficCopy{2, 0, 64}, TrafficCopy{3, 0, 64}));
   EXPECT_EQ(phases[2].host_synchronizations, 1);
+  // Both are collectives, which no peer's channels hold back.
+  EXPECT_FALSE(phases[1].is_send_receive);
+  EXPECT_FALSE(phases[2].is_send_receive);
 }
 
 TEST(BroadcastPlannerTest, RingsLeaveTheRootsDomainByAllItsNics) {

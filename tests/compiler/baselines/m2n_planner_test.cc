@@ -73,8 +73,8 @@ TEST(M2nPlannerTest, OneReplicaInjectsOnceAndALeaderOfEachShardPassesOn) {
               AllOf(SizeIs(64), Each(Pair(testing::_, 2 * kPiece))));
   EXPECT_THAT(hop, AllOf(SizeIs(64), Each(Field(&TrafficFlow::bytes, 2 * kPiece))));
   for (const TrafficFlow& flow : hop) EXPECT_EQ(flow.to, flow.from + 64);
-  // One communicator: the second hop waits for all that a leader passes on.
-  EXPECT_EQ(phases[0].chunk_bytes, 2 * kPiece);
+  // 16 experts of 256 rows are 16 runs: the second hop waits for a chunk of each of 8 blocks.
+  EXPECT_EQ(phases[0].chunk_bytes, 8 * 256 * 1024);
   // Each of the 128 leaders stores to 7 followers.
   EXPECT_THAT(phases[1].flows,
               AllOf(SizeIs(128 * 7), Each(Field(&TrafficFlow::bytes, 2 * kPiece))));
