@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace reshard {
@@ -32,6 +34,26 @@ class LinearProgram {
   std::vector<double> low_, high_;
   std::vector<std::int32_t> term_row_, term_variable_;
   std::vector<double> term_coefficient_;
+};
+
+// The same, of rows that are all there and columns that come one by one: what is solved again
+// starts from where the last solution was.
+class ColumnProgram {
+ public:
+  // One pair a row: low and high.
+  explicit ColumnProgram(const std::vector<std::pair<double, double>>& rows);
+  ~ColumnProgram();
+  ColumnProgram(ColumnProgram&&) = delete;
+
+  // Terms: rows, each once, and their coefficients. Returns the variable's index.
+  std::int32_t AddColumn(double cost, const std::vector<std::pair<std::int32_t, double>>& terms);
+  std::optional<LinearProgram::Solution> Solve();
+  // From now on the row's terms are at most `high`, and the variable is none of them.
+  void Release(std::int32_t row, std::int32_t variable, double high);
+
+ private:
+  class Model;
+  std::unique_ptr<Model> model_;
 };
 
 }  // namespace reshard

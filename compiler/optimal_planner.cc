@@ -10,13 +10,16 @@
 #include "compiler/bounds.h"
 #include "compiler/channel_choice.h"
 #include "compiler/delivery_groups.h"
+#include "compiler/delivery_trees.h"
 #include "compiler/domain_assignment.h"
 #include "compiler/egress_assignment.h"
+#include "compiler/rail_bundles.h"
 #include "compiler/rank_resources.h"
 #include "compiler/rounds.h"
 #include "compiler/routes.h"
 #include "compiler/senders.h"
 #include "compiler/shape_search.h"
+#include "compiler/tree_routes.h"
 #include "compiler/turns.h"
 #include "compiler/zero_rounds.h"
 
@@ -51,6 +54,11 @@ constexpr std::size_t kMostTransfers = 5'000;
 constexpr std::int64_t kMostStripes = 8;
 // Nor are other sendings, whose shapes are searched anew, in plans of more slot items than this.
 constexpr std::size_t kMostItems = 20'000;
+// Where NICs alone limit a refit that is shorter, it is rounds that it loses its time to, not what
+// trees could help.
+constexpr double kShortSeconds = 0.005;
+// Of TreeSearchSize(): beyond it trees are sought only where nothing else does.
+constexpr double kMostTreeSearch = 200'000;
 
 // What a planner fills in.
 struct Schedule {
@@ -150,16 +158,90 @@ struct Sending {
 class VariantSearch {
  public:
   VariantSearch(const CostModel& cost_model, const Deliveries& deliveries,
-                const RankResources& resources, double bound_seconds,
+                const RankResources& resources, const RailBundles& bundles, double bound_seconds,
                 const DomainAssignment* domains, Plan& plan)
       : cost_model_(cost_model),
         deliveries_(deliveries),
         resources_(resources),
+        bundles_(bundles),
         bound_seconds_(bound_seconds),
         domains_(domains),
         plan_(plan) {}
 
   Result<void> Run() {
+    if (!bundles_.limited()) {
+      Result<void> by_variants = SearchVariants();
+      if (!by_variants || IsEnough() || plan_.transfers.size() > kMostTransfers ||
+          bound_seconds_ < kShortSeconds ||
+          TreeSearchSize(deliveries_, resources_, bundles_) > kMostTreeSearch) {
+        return by_variants;
+      }
+      best_.Swap(plan_);
+      static_cast<void>(SearchTrees());
+      best_.Swap(plan_);
+      return {};
+    }
+    // Where the fabric limits what passes, delivery trees first. What knows nothing of it may be
+    // as good where all domains are alike, and may not be possible at all elsewhere.
+    const bool large = TreeSearchSize(deliveries_, resources_, bundles_) > kMostTreeSearch;
+    Result<void> by_trees;
+    if (!large) {
+      by_trees = SearchTrees();
+      if (kept_ && IsEnough()) {
+        best_.Swap(plan_);
+        return {};
+      }
+    }
+    Result<void> by_variants = SearchVariants();
+    if (by_variants) return by_variants;
+    if (large) by_trees = SearchTrees();
+    if (!kept_) return by_trees ? by_variants : by_trees;
+    best_.Swap(plan_);
+    return {};
+  }
+
+ private:
+  Result<void> SearchTrees() {
+    Result<DeliveryTrees> trees =
+        FindDeliveryTrees(deliveries_, plan_.demand, resources_, bundles_);
+    if (!trees) return tl::unexpected(trees.error());
+    std::vector<std::vector<Piece>> pieces =
+        AssignSenders(plan_.demand, deliveries_, resources_, bound_seconds_, domains_);
+    for (std::size_t g = 0; g < pieces.size(); ++g) {
+      if (!deliveries_.groups[g].local) pieces[g].clear();
+    }
+    const Routes local =
+        MakeRoutes(deliveries_, pieces, resources_, bound_seconds_, domains_, Exits::kApart);
+    const auto routes_of = [&](std::int64_t stripes) {
+      return MakeTreeRoutes(deliveries_, plan_.demand, resources_, bundles_, *trees, bound_seconds_,
+                            local, stripes);
+    };
+    Routes routes = routes_of(1);
+    Phases phases = MakePhases(deliveries_, routes, resources_, bound_seconds_);
+    if (Result<void> searched = Search(routes, phases); !searched) return searched;
+    std::int64_t best = 1;
+    for (std::int64_t stripes = 2; stripes <= kMostStripes && !IsEnough(); stripes *= 2) {
+      routes = routes_of(stripes);
+      phases = MakePhases(deliveries_, routes, resources_, bound_seconds_);
+      Result<std::optional<ShapeChoice>> found =
+          TryShape(cost_model_, deliveries_, routes, phases, choice_, plan_);
+      if (found && found->has_value() && Keep(**found)) best = stripes;
+    }
+    if (IsEnough() || best_.transfers.size() > kMostTransfers) return {};
+    routes = routes_of(best);
+    if (best > 1) {
+      static_cast<void>(
+          Search(routes, MakePhases(deliveries_, routes, resources_, bound_seconds_)));
+    }
+    static_cast<void>(
+        Search(routes, MakePhases(deliveries_, routes, resources_, bound_seconds_, 1)));
+    if (IsEnough()) return {};
+    const std::optional<Turns> turns = TakeTurns(routes, deliveries_, resources_);
+    if (turns) static_cast<void>(Search(turns->routes, turns->phases));
+    return {};
+  }
+
+  Result<void> SearchVariants() {
     AddSending(domains_);
     const Variant first{1, kMostPhases, 0};
     if (Result<void> searched = Search(first); !searched) return searched;
@@ -192,7 +274,6 @@ class VariantSearch {
     return {};
   }
 
- private:
   struct Variant {
     std::int64_t stripes = 1;
     std::size_t phases = 1;
@@ -276,6 +357,12 @@ class VariantSearch {
         SearchShapes(cost_model_, deliveries_, routes, phases, PeakNetworkBytes(routes, resources_),
                      bound_seconds_ * kNearEnough, plan_);
     if (!found) return tl::unexpected(found.error());
+    if (found->seconds <= 0 && bundles_.limited()) {
+      // Too large to be tried in several shapes; but there are two kinds of routes to choose from.
+      const Result<double> seconds = cost_model_.PredictSeconds(plan_);
+      if (!seconds) return tl::unexpected(seconds.error());
+      found->seconds = *seconds;
+    }
     Keep(*found);
     return {};
   }
@@ -293,29 +380,35 @@ class VariantSearch {
     return {};
   }
 
-  // More stripes mean more peers: a variant is no choice where that breaks options.maxPeers.
+  // More stripes mean more peers: what keeps to options.maxPeers comes before what does not, then
+  // what is faster.
   bool Keep(const ShapeChoice& choice) {
-    const bool predicted = choice.seconds > 0;  // not if it is too large to be worth that
-    if (kept_ && (!predicted || choice.seconds >= choice_.seconds)) return false;
     const std::int64_t most_peers = plan_.job.options.max_peers;
-    if (kept_ && most_peers > 0 && CountPeers(plan_) > most_peers) return false;
+    const bool predicted = choice.seconds > 0;  // not if it is too large to be worth that
+    const bool faster = predicted && choice.seconds < choice_.seconds;
+    if (kept_ && !faster && few_peers_) return false;
+    const bool few_peers = most_peers == 0 || CountPeers(plan_) <= most_peers;
+    if (kept_ && (few_peers != few_peers_ ? few_peers_ : !faster)) return false;
     kept_ = true;
+    few_peers_ = few_peers;
     choice_ = choice;
     best_.Swap(plan_);
     return true;
   }
 
-  bool IsEnough() const { return choice_.seconds <= bound_seconds_ * kNearEnough; }
+  bool IsEnough() const { return few_peers_ && choice_.seconds <= bound_seconds_ * kNearEnough; }
 
   const CostModel& cost_model_;
   const Deliveries& deliveries_;
   const RankResources& resources_;
+  const RailBundles& bundles_;
   double bound_seconds_;
   const DomainAssignment* domains_;
   DomainAssignment egress_;
   std::vector<Sending> sendings_;
   Plan& plan_;
   bool kept_ = false;
+  bool few_peers_ = false;  // what is kept has no more peers than the options allow
   ShapeChoice choice_;
   Schedule best_;
 };
@@ -335,8 +428,9 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
   const double bound = LowerBound(plan.job, plan.demand, job.cluster, *resources,
                                   domains ? &domains->weights : nullptr)
                            .seconds;
+  const RailBundles bundles(plan.job, job.cluster, *resources);
   Result<void> found =
-      VariantSearch(cost_model, deliveries, *resources, bound, assignment, plan).Run();
+      VariantSearch(cost_model, deliveries, *resources, bundles, bound, assignment, plan).Run();
   if (!found) return found;
   plan.channels.max_p2p_peers = CountPeers(plan);
   PlaceZeros(plan);

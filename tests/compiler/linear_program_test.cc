@@ -52,5 +52,24 @@ TEST(LinearProgram, VariablesWithoutTermsStayAtZero) {
   EXPECT_NEAR(solution->value, 2, 1e-9);
 }
 
+// The first test's program, a column at a time: y alone makes 6, then x takes its place as far as
+// it may. Then x may be 2, and nothing else counts in its row.
+TEST(ColumnProgram, GoesOnFromWhereItWas) {
+  ColumnProgram program({{3, kUnbounded}, {-kUnbounded, 1}});
+  const std::int32_t y = program.AddColumn(2, {{0, 1}});
+  ASSERT_NEAR(program.Solve()->value, 6, 1e-9);
+  const std::int32_t x = program.AddColumn(1, {{0, 1}, {1, 1}});
+  auto solution = program.Solve();
+  ASSERT_TRUE(solution);
+  EXPECT_NEAR(solution->value, 5, 1e-9);
+  EXPECT_NEAR(solution->variables[static_cast<std::size_t>(x)], 1, 1e-9);
+  EXPECT_NEAR(solution->row_duals[1], -1, 1e-9);
+  program.Release(1, y, 2);
+  solution = program.Solve();
+  ASSERT_TRUE(solution);
+  EXPECT_NEAR(solution->value, 4, 1e-9);
+  EXPECT_NEAR(solution->variables[static_cast<std::size_t>(y)], 1, 1e-9);
+}
+
 }  // namespace
 }  // namespace reshard
