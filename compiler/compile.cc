@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "compiler/bounds.h"
-#include "compiler/channel_choice.h"
-#include "compiler/delivery_groups.h"
-#include "compiler/demand_builder.h"
-#include "compiler/domain_assignment.h"
+#include "compiler/bounds/bounds.h"
+#include "compiler/bounds/rank_resources.h"
+#include "compiler/demand/demand_builder.h"
 #include "compiler/planner.h"
-#include "compiler/rank_resources.h"
+#include "compiler/planning/channel_choice.h"
+#include "compiler/planning/delivery_groups.h"
+#include "compiler/planning/domain_assignment.h"
 
 namespace reshard {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/error.h"
 #include "schedules/cost_model.h"
 #include "schedules/plan.h"

@@ -10,7 +10,7 @@
 #include "compiler/baselines/m2n_planner.h"
 #include "compiler/baselines/megatron_planner.h"
 #include "compiler/baselines/nemo_planner.h"
-#include "compiler/optimal_planner.h"
+#include "compiler/planning/optimal_planner.h"
 
 namespace reshard {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/error.h"
 #include "schedules/cost_model.h"
 #include "schedules/plan.h"

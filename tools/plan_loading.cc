@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "schedules/plan_codec.h"
 #include "tools/stopwatch.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/error.h"
 #include "foundation/json_value.h"
 #include "schedules/traffic.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/job_inputs.h"
+#include "compiler/job/job_inputs.h"
 #include "compiler/layout/index_list.h"
 #include "compiler/layout/layout_description.h"
 #include "foundation/error.h"

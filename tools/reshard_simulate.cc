@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/error.h"
 #include "schedules/number_text.h"
 #include "schedules/plan.h"

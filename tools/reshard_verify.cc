@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/error.h"
 #include "schedules/number_text.h"
 #include "schedules/plan.h"

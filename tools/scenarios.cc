@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "compiler/job_edit.h"
+#include "compiler/job/job_edit.h"
 #include "tools/output_file.h"
 
 namespace reshard {

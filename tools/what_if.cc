@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
-#include "compiler/job_edit.h"
+#include "compiler/job/job.h"
+#include "compiler/job/job_edit.h"
 #include "schedules/number_text.h"
 #include "simulator/cost_model.h"
 #include "simulator/simulate.h"

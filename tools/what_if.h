@@ -29,9 +29,9 @@ struct Scenario {
   Prediction recompiled;
 };
 
-// Applies `edits` (compiler/edit_text.h, compiler/job_edit.h) to the job that `plan`, a proven
-// plan, embeds. Fails only where the edits themselves make no sense, with fault kUsage; whatever
-// cannot run is an outcome.
+// Applies `edits` (compiler/job/edit_text.h, compiler/job/job_edit.h) to the job that `plan`, a
+// proven plan, embeds. Fails only where the edits themselves make no sense, with fault kUsage;
+// whatever cannot run is an outcome.
 Result<Scenario> RunScenario(const Plan& plan, const std::string& edits,
                              const Constants& constants);
 

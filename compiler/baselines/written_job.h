@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/error.h"
 
 namespace reshard {

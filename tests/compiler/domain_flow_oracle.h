@@ -2,7 +2,7 @@
 // the field, written down once more and solved by CLP directly. Judges bounds and assignments.
 #pragma once
 
-#include "compiler/rank_resources.h"
+#include "compiler/bounds/rank_resources.h"
 #include "schedules/demand.h"
 
 namespace reshard {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 
 namespace reshard {
 

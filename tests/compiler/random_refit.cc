@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/bounds.h"
-#include "compiler/delivery_groups.h"
-#include "compiler/demand_builder.h"
-#include "compiler/domain_assignment.h"
-#include "compiler/rank_resources.h"
+#include "compiler/bounds/bounds.h"
+#include "compiler/bounds/rank_resources.h"
+#include "compiler/demand/demand_builder.h"
+#include "compiler/planning/delivery_groups.h"
+#include "compiler/planning/domain_assignment.h"
 #include "tests/compiler/job_records_builder.h"
 #include "tests/compiler/random_draws.h"
 #include "tests/compiler/test_cluster.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/json_cursor.h"
 #include "foundation/json_writer.h"
 #include "foundation/strict_json.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "runtime/engine.h"
 #include "runtime/host_backend.h"
 #include "schedules/plan_codec.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/edit_text.h"
-#include "compiler/job.h"
-#include "compiler/job_edit.h"
+#include "compiler/job/edit_text.h"
+#include "compiler/job/job.h"
+#include "compiler/job/job_edit.h"
 #include "foundation/digest.h"
 #include "simulator/constants.h"
 #include "simulator/cost_model.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "foundation/digest.h"
 #include "runtime/trial_replay.h"
 #include "schedules/plan_codec.h"

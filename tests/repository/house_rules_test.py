@@ -38,12 +38,12 @@ class RulesTest(unittest.TestCase):
 
     def test_modules_keep_to_their_neighbours(self):
         self.check("runtime/engine.cc", '#include "topology/cluster.h"\n')
-        self.check("runtime/engine.cc", '#include "compiler/job.h"\n')
+        self.check("runtime/engine.cc", '#include "compiler/job/job.h"\n')
         self.check("schedules/plan.cc", '#include "topology/cluster.h"\n')
         self.check("topology/reader.cc", '#include "schedules/plan.h"\n')
         self.check("kernels/copy_table.cc", '#include "schedules/plan.h"\n')
-        self.check("compiler/rounds.cc", '#include "simulator/simulate.h"\n')
-        self.check("simulator/replay.cc", '#include "compiler/job.h"\n')
+        self.check("compiler/planning/rounds.cc", '#include "simulator/simulate.h"\n')
+        self.check("simulator/replay.cc", '#include "compiler/job/job.h"\n')
         self.check("foundation/error.cc", '#include "tools/progress.h"\n')
         self.check("compiler/compile.cc", '#include "schedules/plan.h"\n', 0)
         self.check("tools/reshard_compile.cc", '#include "simulator/simulate.h"\n', 0)
@@ -58,7 +58,7 @@ class RulesTest(unittest.TestCase):
         self.check("schedules/plan_codec.cc", '#include "foundation/json_value.h"\n')
         self.check("topology/cluster_reader.cc", '#include "foundation/strict_json.h"\n', 0)
         self.check("runtime/engine.cc", '#include "foundation/error.h"\n', 0)
-        self.check("compiler/job.cc", "#include <nlohmann/json.hpp>\n")
+        self.check("compiler/job/job.cc", "#include <nlohmann/json.hpp>\n")
 
     def test_libraries_stay_in_their_places(self):
         self.check("runtime/engine.cc", "#include <mpi.h>\n")
@@ -68,10 +68,10 @@ class RulesTest(unittest.TestCase):
         self.check("kernels/copy_table.cc", "#include <cuda_runtime.h>\n")
         self.check("kernels/cuda/copy.cu", "#include <cuda_runtime.h>\n", 0)
         self.check("compiler/compile.cc", "#include <CLI/CLI.hpp>\n")
-        self.check("compiler/routes.cc", "#include <boost/graph/push_relabel_max_flow.hpp>\n")
-        self.check("compiler/flow_network.cc", "#include <boost/graph/push_relabel_max_flow.hpp>\n", 0)
+        self.check("compiler/planning/routes.cc", "#include <boost/graph/push_relabel_max_flow.hpp>\n")
+        self.check("compiler/planning/flow_network.cc", "#include <boost/graph/push_relabel_max_flow.hpp>\n", 0)
         self.check("runtime/engine.cc", "#include <boost/container/small_vector.hpp>\n")
-        self.check("compiler/job.cc", '#include "schedules/plan.pb.h"\n')
+        self.check("compiler/job/job.cc", '#include "schedules/plan.pb.h"\n')
         self.check("schedules/plan.cc", '#include "schedules/plan.pb.h"\n')
         self.check("schedules/codec_columns.h", '#pragma once\n#include "schedules/plan.pb.h"\n', 0)
         self.check("simulator/replay.cc", "#include <simgrid/s4u.hpp>\n")
@@ -79,9 +79,17 @@ class RulesTest(unittest.TestCase):
         self.check("topology/x.cc", "#include <gtest/gtest.h>\n")
 
     def test_judges_include_no_solver(self):
-        self.check("compiler/bounds.cc", '#include "compiler/flow_network.h"\n')
-        self.check("compiler/bounds.cc", '#include "compiler/rank_resources.h"\n', 0)
+        self.check("compiler/bounds/bounds.cc", '#include "compiler/planning/flow_network.h"\n', 2)  # and a later room
+        self.check("compiler/bounds/bounds.cc", '#include "compiler/bounds/rank_resources.h"\n', 0)
         self.check("schedules/verifier.cc", "#include <coin/ClpSimplex.hpp>\n", 2)  # also out of place
+
+    def test_rooms_of_the_compiler_know_earlier_ones(self):
+        self.check("compiler/planning/heads.cc", '#include "compiler/bounds/rank_resources.h"\n', 0)
+        self.check("compiler/planning/optimal_planner.h", '#pragma once\n#include "compiler/planner.h"\n', 0)
+        self.check("compiler/compile.cc", '#include "compiler/planning/heads.h"\n', 0)
+        self.check("compiler/layout/block.cc", '#include "compiler/job/job.h"\n')
+        self.check("compiler/demand/demand_builder.cc", '#include "compiler/planning/heads.h"\n')
+        self.check("compiler/planning/heads.cc", '#include "compiler/compile.h"\n')
 
     def test_names_and_texts(self):
         self.check("compiler/string_utils.cc", "")

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "schedules/plan_codec.h"
 
 namespace reshard {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/job.h"
+#include "compiler/job/job.h"
 #include "simulator/cost_model.h"
 #include "simulator/simulate.h"
 
