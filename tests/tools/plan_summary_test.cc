@@ -74,7 +74,8 @@ TEST(AppendFields, NamesAreThoseOfTheReadmeInItsOrder) {
   for (const JsonValue::Member& field : fields) names.push_back(field.first);
   EXPECT_THAT(names, ElementsAre("bytes", "logicalBytes", "tensors", "classes", "fragments",
                                  "lowerBoundSeconds", "boundBy", "predictedSeconds", "gap",
-                                 "rounds", "stagingBytesMax", "opsPerGroupMax", "peersMax"));
+                                 "rounds", "stagingBytesMax", "opsPerGroupMax", "peersMax",
+                                 "maxP2pPeers", "nChannelsPerNetPeer"));
 }
 
 TEST(AppendRows, ListsWhatStaysUntouchedShortly) {
