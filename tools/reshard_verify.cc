@@ -8,6 +8,7 @@
 #include "foundation/error.h"
 #include "schedules/number_text.h"
 #include "schedules/plan.h"
+#include "schedules/verifier.h"
 #include "tools/amounts.h"
 #include "tools/command_line.h"
 #include "tools/json_output.h"
@@ -112,6 +113,11 @@ Result<void> Run(int argc, char** argv) {
   progress.Begin("verifying");
   const Result<LoadedPlan> loaded = LoadPlan(arguments.plan);
   if (!loaded) return tl::unexpected(loaded.error());
+  if (const Result<void> held = VerifyCertificate(loaded->plan, loaded->verified); !held) {
+    Error error = held.error();
+    error.place = arguments.plan + ": " + error.place;
+    return tl::unexpected(std::move(error));
+  }
   progress.Begin("reading the embedded job");
   if (Result<void> same = CheckEmbeddedJob(loaded->plan, arguments.plan); !same) return same;
   if (!arguments.job.empty()) {
