@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace reshard {
@@ -99,6 +100,34 @@ Deliveries FindDeliveries(const JobRecords& job, const Demand& demand,
   }
   for (auto& [key, group] : groups) deliveries.groups.push_back(std::move(group));
   return deliveries;
+}
+
+std::vector<GroupTraffic> FindGroupTraffic(const Deliveries& deliveries, const Demand& demand,
+                                           const RankResources& resources) {
+  std::vector<GroupTraffic> traffic;
+  for (std::size_t g = 0; g < deliveries.groups.size(); ++g) {
+    const DeliveryGroup& group = deliveries.groups[g];
+    if (group.local) continue;
+    std::map<std::vector<DomainIndex>, GroupTraffic> types;
+    for (std::size_t i = 0; i < group.classes.size(); ++i) {
+      std::set<DomainIndex> holders;
+      for (const RankIndex h : group.classes[i].holders) {
+        const DomainIndex d = resources.domain[static_cast<std::size_t>(h)];
+        if (resources.domains[static_cast<std::size_t>(d)].network_gbps > 0) holders.insert(d);
+      }
+      GroupTraffic& type = types[{holders.begin(), holders.end()}];
+      const auto c = static_cast<std::size_t>(group.classes[i].demand_class);
+      type.bytes += demand.classes[c].bytes;
+      type.classes.push_back(i);
+    }
+    for (auto& [holders, type] : types) {
+      if (type.bytes == 0) continue;
+      type.group = g;
+      type.holders = holders;
+      traffic.push_back(std::move(type));
+    }
+  }
+  return traffic;
 }
 
 }  // namespace reshard

@@ -6,6 +6,7 @@
 // receivers share a group, whoever holds them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -50,6 +51,18 @@ struct Deliveries {
   };
   std::vector<LocalCopy> local_copies;
 };
+
+// Network classes of one group whose senders stand in the same domains: they can go the same ways.
+struct GroupTraffic {
+  std::size_t group = 0;
+  std::vector<DomainIndex> holders;  // those with NICs, ascending
+  std::vector<std::size_t> classes;  // positions in the group
+  std::int64_t bytes = 0;            // > 0, each once
+};
+
+// All that crosses the network, by group and then by holders.
+std::vector<GroupTraffic> FindGroupTraffic(const Deliveries& deliveries, const Demand& demand,
+                                           const RankResources& resources);
 
 // `programs` tell which classes already lie in place on a rank (JobRecords::in_place).
 Deliveries FindDeliveries(const JobRecords& job, const Demand& demand,

@@ -114,27 +114,9 @@ class TreeSearch {
   }
 
   void CollectTraffic() {
-    for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
-      const DeliveryGroup& group = deliveries_.groups[g];
-      if (group.local) continue;
-      std::map<std::vector<DomainIndex>, TreeTraffic> types;
-      for (std::size_t i = 0; i < group.classes.size(); ++i) {
-        std::set<DomainIndex> holders;
-        for (const RankIndex h : group.classes[i].holders) {
-          const DomainIndex d = resources_.domain[At(h)];
-          if (resources_.domains[At(d)].network_gbps > 0) holders.insert(d);
-        }
-        TreeTraffic& type = types[{holders.begin(), holders.end()}];
-        type.bytes += demand_.classes[At(group.classes[i].demand_class)].bytes;
-        type.classes.push_back(i);
-      }
-      for (auto& [holders, type] : types) {
-        if (type.bytes == 0) continue;
-        type.group = g;
-        type.holders = holders;
-        total_bytes_ += static_cast<double>(type.bytes);
-        result_.traffic.push_back(std::move(type));
-      }
+    for (GroupTraffic& type : FindGroupTraffic(deliveries_, demand_, resources_)) {
+      total_bytes_ += static_cast<double>(type.bytes);
+      result_.traffic.push_back({std::move(type), {}});
     }
   }
 

@@ -47,11 +47,7 @@ struct DeliveryTree {
   std::int64_t bytes = 0;
 };
 
-struct TreeTraffic {
-  std::size_t group = 0;
-  std::vector<std::size_t> classes;  // positions in the group
-  std::vector<DomainIndex> holders;
-  std::int64_t bytes = 0;
+struct TreeTraffic : GroupTraffic {
   std::vector<DeliveryTree> trees;  // their bytes sum up to `bytes`
 };
 

@@ -17,20 +17,14 @@ constexpr std::size_t kMaxTerms = 400'000;
 constexpr double kHelperCost = 1e-6;
 constexpr double kStarCost = 1e-7;
 
-struct Traffic {
-  std::size_t group = 0;
-  std::vector<DomainIndex> holders;
-  double bytes = 0;                  // as a share of all
-  std::vector<std::size_t> classes;  // positions in the group
-};
-
 class DomainProgram {
  public:
   DomainProgram(const Deliveries& deliveries, const Demand& demand, const RankResources& resources)
       : deliveries_(deliveries), demand_(demand), resources_(resources) {}
 
   std::optional<DomainAssignment> Run() {
-    CollectTraffic();
+    traffic_ = FindGroupTraffic(deliveries_, demand_, resources_);
+    for (const GroupTraffic& type : traffic_) total_bytes_ += static_cast<double>(type.bytes);
     if (!Overlaps()) return std::nullopt;
     const std::size_t domains = resources_.domains.size();
     if (traffic_.size() * domains > kMaxTerms) helpers_ = false;
@@ -42,31 +36,9 @@ class DomainProgram {
   }
 
  private:
-  void CollectTraffic() {
-    for (std::size_t g = 0; g < deliveries_.groups.size(); ++g) {
-      const DeliveryGroup& group = deliveries_.groups[g];
-      if (group.local) continue;
-      std::map<std::vector<DomainIndex>, Traffic> types;
-      for (std::size_t i = 0; i < group.classes.size(); ++i) {
-        std::set<DomainIndex> holders;
-        for (const RankIndex h : group.classes[i].holders) {
-          const DomainIndex d = resources_.domain[static_cast<std::size_t>(h)];
-          if (Rate(d) > 0) holders.insert(d);
-        }
-        Traffic& type = types[{holders.begin(), holders.end()}];
-        const auto c = static_cast<std::size_t>(group.classes[i].demand_class);
-        type.bytes += static_cast<double>(demand_.classes[c].bytes) / kBytesPerGB;
-        type.classes.push_back(i);
-      }
-      for (auto& [holders, type] : types) {
-        type.group = g;
-        type.holders = holders;
-        total_gigabytes_ += type.bytes;
-        traffic_.push_back(std::move(type));
-      }
-    }
-    // Shares of all bytes, since the solver's tolerances are absolute and jobs may be small.
-    for (Traffic& type : traffic_) type.bytes /= total_gigabytes_;
+  // Of all bytes, since the solver's tolerances are absolute and jobs may be small.
+  double Share(const GroupTraffic& type) const {
+    return static_cast<double>(type.bytes) / total_bytes_;
   }
 
   double Rate(DomainIndex d) const {
@@ -77,7 +49,7 @@ class DomainProgram {
   bool Overlaps() const {
     std::set<DomainIndex> holders;
     std::set<DomainIndex> receivers;
-    for (const Traffic& type : traffic_) {
+    for (const GroupTraffic& type : traffic_) {
       holders.insert(type.holders.begin(), type.holders.end());
       for (const GroupDomain& domain : deliveries_.groups[type.group].domains) {
         receivers.insert(domain.domain);
@@ -86,7 +58,7 @@ class DomainProgram {
     return std::ranges::any_of(receivers, [&](DomainIndex d) { return holders.contains(d); });
   }
 
-  bool Receives(const Traffic& type, DomainIndex d) const {
+  bool Receives(const GroupTraffic& type, DomainIndex d) const {
     return std::ranges::any_of(deliveries_.groups[type.group].domains,
                                [d](const GroupDomain& domain) { return domain.domain == d; });
   }
@@ -94,9 +66,9 @@ class DomainProgram {
   void Build() {
     const std::size_t domains = resources_.domains.size();
     std::vector<double> received(domains, 0.0);
-    for (const Traffic& type : traffic_) {
+    for (const GroupTraffic& type : traffic_) {
       for (const GroupDomain& domain : deliveries_.groups[type.group].domains) {
-        received[static_cast<std::size_t>(domain.domain)] += type.bytes;
+        received[static_cast<std::size_t>(domain.domain)] += Share(type);
       }
     }
     // Time in units of what the fastest domain needs for all bytes, so that the preferences among
@@ -114,13 +86,13 @@ class DomainProgram {
         program_.AddTerm(ingress_.back(), time_, -rate);
       }
     }
-    for (const Traffic& type : traffic_) AddTraffic(type);
+    for (const GroupTraffic& type : traffic_) AddTraffic(type);
   }
 
-  void AddTraffic(const Traffic& type) {
+  void AddTraffic(const GroupTraffic& type) {
     const DeliveryGroup& group = deliveries_.groups[type.group];
     const auto copies = static_cast<double>(group.domains.size());
-    const std::int32_t all = program_.AddRow(type.bytes, type.bytes);
+    const std::int32_t all = program_.AddRow(Share(type), Share(type));
     const std::int32_t enter = program_.AddRow(0, 0);
     Variables variables;
     const auto egress = [this](DomainIndex d) { return egress_[static_cast<std::size_t>(d)]; };
@@ -161,16 +133,16 @@ class DomainProgram {
       return std::max(0.0, solution.variables[static_cast<std::size_t>(variable)]);
     };
     DomainAssignment assignment;
-    assignment.seconds = value(time_) * total_gigabytes_ / fastest_gbps_;
+    assignment.seconds = value(time_) * total_bytes_ / (fastest_gbps_ * kBytesPerGB);
     assignment.groups.resize(deliveries_.groups.size());
     std::vector<std::map<DomainIndex, double>> entries(deliveries_.groups.size());
     for (std::size_t k = 0; k < traffic_.size(); ++k) {
-      const Traffic& type = traffic_[k];
+      const GroupTraffic& type = traffic_[k];
       std::vector<DomainShare> shares;
       for (std::size_t i = 0; i < type.holders.size(); ++i) {
         const double star =
-            i < variables_[k].star.size() ? value(variables_[k].star[i]) / type.bytes : 0;
-        shares.push_back({type.holders[i], value(variables_[k].tree[i]) / type.bytes, star});
+            i < variables_[k].star.size() ? value(variables_[k].star[i]) / Share(type) : 0;
+        shares.push_back({type.holders[i], value(variables_[k].tree[i]) / Share(type), star});
       }
       GroupAssignment& group = assignment.groups[type.group];
       group.of_class.resize(deliveries_.groups[type.group].classes.size());
@@ -181,10 +153,10 @@ class DomainProgram {
     }
     for (std::size_t g = 0; g < entries.size(); ++g) {
       double total = 0;
-      for (const auto& [domain, gigabytes] : entries[g]) total += gigabytes;
-      for (const auto& [domain, gigabytes] : entries[g]) {
-        if (total > 0 && gigabytes > kLeastShare * total) {
-          assignment.groups[g].entries.push_back({domain, gigabytes / total, 0});
+      for (const auto& [domain, share] : entries[g]) total += share;
+      for (const auto& [domain, share] : entries[g]) {
+        if (total > 0 && share > kLeastShare * total) {
+          assignment.groups[g].entries.push_back({domain, share / total, 0});
         }
       }
     }
@@ -209,9 +181,9 @@ class DomainProgram {
   const Demand& demand_;
   const RankResources& resources_;
   bool helpers_ = true;
-  double total_gigabytes_ = 0;
+  double total_bytes_ = 0;
   double fastest_gbps_ = 0;
-  std::vector<Traffic> traffic_;
+  std::vector<GroupTraffic> traffic_;
   LinearProgram program_;
   std::int32_t time_ = 0;
   std::vector<std::int32_t> egress_, ingress_;

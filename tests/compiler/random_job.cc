@@ -461,4 +461,19 @@ RandomJob MakeRandomJob(std::uint64_t seed, const RandomJobLimits& limits) {
   return RandomJobMaker(seed, limits).Make();
 }
 
+void DrawFabric(RandomDraws& draws, Cluster& cluster) {
+  for (Nic& nic : cluster.nics) nic.rail = static_cast<std::int32_t>(draws.Below(3));
+  constexpr RailCrossing kCrossings[] = {RailCrossing::kFull, RailCrossing::kSpine,
+                                         RailCrossing::kNone};
+  cluster.fabric.rail_crossing = kCrossings[draws.Below(3)];
+  cluster.fabric.spine_oversubscription = static_cast<double>(1 + draws.Below(8));
+  for (std::int64_t i = draws.Below(3); i > 0; --i) {
+    Switch element{{}, 1 + static_cast<double>(draws.Below(4))};
+    for (std::size_t d = 0; d < cluster.domains.size(); ++d) {
+      if (draws.Below(2) == 0) element.domains.push_back(static_cast<DomainIndex>(d));
+    }
+    if (!element.domains.empty()) cluster.fabric.switches.push_back(element);
+  }
+}
+
 }  // namespace reshard

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "schedules/job_records.h"
+#include "tests/compiler/random_draws.h"
 #include "topology/cluster.h"
 
 namespace reshard {
@@ -33,5 +34,8 @@ struct RandomJobLimits {
 
 // Every needed byte has a holder.
 RandomJob MakeRandomJob(std::uint64_t seed, const RandomJobLimits& limits = {});
+
+// Gives the cluster rails, any way of crossing between them, and up to two switches.
+void DrawFabric(RandomDraws& draws, Cluster& cluster);
 
 }  // namespace reshard

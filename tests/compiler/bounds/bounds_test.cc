@@ -246,22 +246,6 @@ TEST(LowerBounds, ASwitchLimitsItsDomains) {
   EXPECT_NEAR(FabricFlowOptimumSeconds(job, BuildDemand(job).value(), cluster), 4e-3, 1e-8);
 }
 
-// A fabric drawn on the random cluster: rails of any kind, or two switches.
-void DrawFabric(RandomDraws& draws, Cluster& cluster) {
-  for (Nic& nic : cluster.nics) nic.rail = static_cast<std::int32_t>(draws.Below(3));
-  constexpr RailCrossing kCrossings[] = {RailCrossing::kFull, RailCrossing::kSpine,
-                                         RailCrossing::kNone};
-  cluster.fabric.rail_crossing = kCrossings[draws.Below(3)];
-  cluster.fabric.spine_oversubscription = static_cast<double>(1 + draws.Below(8));
-  for (std::uint64_t i = draws.Below(3); i > 0; --i) {
-    Switch element{{}, 1 + static_cast<double>(draws.Below(4))};
-    for (std::size_t d = 0; d < cluster.domains.size(); ++d) {
-      if (draws.Below(2) == 0) element.domains.push_back(static_cast<DomainIndex>(d));
-    }
-    if (!element.domains.empty()) cluster.fabric.switches.push_back(element);
-  }
-}
-
 // On every fabric: no bound of traffic between domains exceeds the optimum of the exact program,
 // and on a fabric that limits nothing the two programs are the same.
 TEST(LowerBounds, StayBelowTheFlowOptimumOfAnyFabric) {

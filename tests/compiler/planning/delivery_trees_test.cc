@@ -66,22 +66,6 @@ void ExpectWhole(const Found& found) {
   }
 }
 
-// Any crossing, and up to two switches.
-void DrawFabric(RandomDraws& draws, Cluster& cluster) {
-  for (Nic& nic : cluster.nics) nic.rail = static_cast<std::int32_t>(draws.Below(3));
-  constexpr RailCrossing kCrossings[] = {RailCrossing::kFull, RailCrossing::kSpine,
-                                         RailCrossing::kNone};
-  cluster.fabric.rail_crossing = kCrossings[draws.Below(3)];
-  cluster.fabric.spine_oversubscription = static_cast<double>(1 + draws.Below(8));
-  for (std::int64_t i = draws.Below(3); i > 0; --i) {
-    Switch element{{}, 1 + static_cast<double>(draws.Below(4))};
-    for (std::size_t d = 0; d < cluster.domains.size(); ++d) {
-      if (draws.Below(2) == 0) element.domains.push_back(static_cast<DomainIndex>(d));
-    }
-    if (!element.domains.empty()) cluster.fabric.switches.push_back(element);
-  }
-}
-
 // Against the program of network coding, which nothing beats: trees take as long, within what the
 // search stops at, but for a few (seeds 213, 230, 284) where domains that rails do not join take
 // their copies from different holders, which no tree from one holder can; and what one calls
