@@ -17,7 +17,8 @@ MessageRules::MessageRules(const Plan& plan, const Constants& constants,
                            std::int64_t channels_per_peer)
     : channels_per_peer_(channels_per_peer), fewest_channels_(channels_per_peer) {
   const std::int64_t hinted = plan.channels.max_p2p_peers;
-  const auto peers = hinted > 0 ? hinted : static_cast<std::int64_t>(plan.job.ranks.size());
+  const auto ranks = static_cast<std::int64_t>(plan.job.ranks.size());
+  const std::int64_t peers = std::max<std::int64_t>(1, hinted > 0 ? hinted : ranks);
   // Try to have channels left for all peers.
   while (fewest_channels_ > 1 && fewest_channels_ > constants.channels / peers) {
     fewest_channels_ /= 2;
