@@ -19,6 +19,18 @@ std::int64_t AlignDown(double bytes) {
 
 }  // namespace
 
+void LevelRequest::KeepWorth(std::int64_t turn, std::int64_t least_bytes) {
+  const auto count = static_cast<std::int64_t>(preferred.size());
+  const std::int64_t worth = std::max<std::int64_t>(1, bytes / least_bytes);
+  if (worth >= count) return;
+  std::vector<RankIndex> chosen;
+  for (std::int64_t k = 0; k < worth; ++k) {
+    chosen.push_back(preferred[static_cast<std::size_t>((turn + k * count / worth) % count)]);
+  }
+  std::ranges::sort(chosen);
+  preferred = std::move(chosen);
+}
+
 RailSetBytes NicLevels::BytesOf(const std::vector<double>& loads) const {
   RailSetBytes bytes;
   for (std::size_t r = 0; r < loads.size(); ++r) {

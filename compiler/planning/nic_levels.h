@@ -16,6 +16,9 @@ struct LevelRequest {
   std::int64_t bytes = 0;
   std::vector<RankIndex> preferred;
   std::vector<RankIndex> others;
+
+  // Of the preferred ranks only as many as the bytes are worth, different ones as `turn` says.
+  void KeepWorth(std::int64_t turn, std::int64_t least_bytes);
 };
 
 // Bytes by domain and rail set.

@@ -1,14 +1,13 @@
 #include "compiler/planning/tree_routes.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "compiler/planning/heads.h"
 #include "compiler/planning/nic_levels.h"
+#include "compiler/planning/tree_segments.h"
 #include "compiler/planning/water_filling.h"
 
 namespace reshard {
@@ -18,40 +17,23 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // NICs busy for less than this share of the bound do not bind.
 constexpr double kBindingShare = 0.9;
-// No cut is finer, where the bytes allow.
-constexpr std::int64_t kLeastCutBytes = std::int64_t{64} << 10;
-constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
-
-// A stretch of a class's stream that goes by one tree.
-struct Segment {
-  ClassIndex demand_class = 0;
-  std::size_t position = 0;  // of the class in its group
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  const DeliveryTree* tree = nullptr;
-  std::vector<RankIndex> heads;  // one per hop of the tree
-};
-
 class TreeRouter {
  public:
   TreeRouter(const Deliveries& deliveries, const Demand& demand, const RankResources& resources,
              const RailBundles& bundles, const DeliveryTrees& trees, double bound_seconds,
              const Routes& local, std::int64_t stripes)
       : deliveries_(deliveries),
-        demand_(demand),
         resources_(resources),
         bundles_(bundles),
-        trees_(trees),
         levels_(resources, bundles, kBindingShare * bound_seconds),
         local_(local),
-        stripes_(stripes),
+        segments_(
+            MakeTreeSegments(deliveries, demand, resources, bundles, trees, levels_, stripes)),
         sent_(resources.domain.size(), 0.0),
         nvlink_sent_(resources.domain.size(), 0.0) {}
 
   Routes Run() {
     CopyLocal();
-    MakeSegments();
-    ChooseHeads();
     CountLevels();
     ChooseSenders();
     std::stable_sort(routes_.columns.begin(), routes_.columns.end(),
@@ -74,210 +56,12 @@ class TreeRouter {
     }
   }
 
-  // Per type, classes are dealt out to its trees: to each those first whose holders are on its
-  // rails.
-  void MakeSegments() {
-    segments_.resize(deliveries_.groups.size());
-    for (const TreeTraffic& type : trees_.traffic) {
-      const DeliveryGroup& group = deliveries_.groups[type.group];
-      std::vector<std::int64_t> begin(type.classes.size(), 0);
-      for (const DeliveryTree& tree : type.trees) {
-        const bool last = &tree == &type.trees.back();
-        std::int64_t wanted = last ? kNoEnd : tree.bytes;
-        for (const bool aligned : {true, false}) {
-          for (std::size_t i = 0; i < type.classes.size() && wanted > 0; ++i) {
-            const GroupClass& c = group.classes[type.classes[i]];
-            const std::int64_t bytes = demand_.classes[At(c.demand_class)].bytes;
-            if (begin[i] == bytes || (aligned && !HoldsOn(c, tree))) continue;
-            std::int64_t end = bytes;
-            if (wanted < bytes - begin[i]) end = AlignDown(begin[i] + wanted);
-            if (end <= begin[i]) {
-              wanted = 0;
-              break;
-            }
-            segments_[type.group].push_back(
-                {c.demand_class, type.classes[i], begin[i], end, &tree, {}});
-            wanted -= end - begin[i];
-            begin[i] = end;
-          }
-        }
-      }
-    }
-    // Trees that enter the same domains over the same rails stand together.
-    for (std::vector<Segment>& line : segments_) {
-      std::stable_sort(line.begin(), line.end(), [](const Segment& a, const Segment& b) {
-        return EntriesOf(*a.tree) < EntriesOf(*b.tree);
-      });
-      if (stripes_ > 1) line = Striped(line);
-    }
-  }
-
-  // Of the segments with equal entries first a part of each, then the next part of each.
-  std::vector<Segment> Striped(const std::vector<Segment>& line) const {
-    std::vector<Segment> striped;
-    for (std::size_t from = 0; from < line.size();) {
-      std::size_t to = from;
-      while (to < line.size() && EntriesOf(*line[to].tree) == EntriesOf(*line[from].tree)) ++to;
-      for (std::int64_t stripe = 0; stripe < stripes_; ++stripe) {
-        for (std::size_t i = from; i < to; ++i) {
-          Segment part = line[i];
-          const std::int64_t bytes = part.end - part.begin;
-          const std::int64_t length =
-              std::max(kLeastCutBytes, AlignUp((bytes + stripes_ - 1) / stripes_));
-          part.begin = std::min(part.end, line[i].begin + stripe * length);
-          part.end = std::min(part.end, part.begin + length);
-          if (part.begin < part.end) striped.push_back(part);
-        }
-      }
-      from = to;
-    }
-    return striped;
-  }
-
-  static std::vector<std::pair<DomainIndex, BundleIndex>> EntriesOf(const DeliveryTree& tree) {
-    std::vector<std::pair<DomainIndex, BundleIndex>> entries;
-    for (const DomainHop& hop : tree.hops) entries.emplace_back(hop.to, hop.in);
-    return entries;
-  }
-
-  // Whether a holder of the tree's source has NICs on the rails of its first hop.
-  bool HoldsOn(const GroupClass& c, const DeliveryTree& tree) const {
-    return std::ranges::any_of(c.holders, [&](RankIndex h) {
-      return resources_.domain[At(h)] == tree.source && bundles_.OfRank(h) == tree.hops[0].out;
-    });
-  }
-
-  using Place = std::tuple<std::size_t, DomainIndex, BundleIndex>;      // group, domain, its rails
-  using SetPlace = std::tuple<std::size_t, DomainIndex, std::int32_t>;  // of one rail set
-
-  struct Quota {
-    std::vector<std::pair<RankIndex, std::int64_t>> left;  // in the order they are used up
-    std::size_t next = 0;
-  };
-
-  // What enters a domain on a bundle, of each group, is dealt out over its ranks there; the line of
-  // segments is cut where any domain comes to its next rank.
-  void ChooseHeads() {
-    std::map<Place, std::int64_t> entering;
-    for (std::size_t g = 0; g < segments_.size(); ++g) {
-      for (const Segment& segment : segments_[g]) {
-        for (const DomainHop& hop : segment.tree->hops) {
-          entering[{g, hop.to, hop.in}] += segment.end - segment.begin;
-        }
-      }
-    }
-    std::vector<LevelRequest> requests;
-    std::vector<Place> of_request;
-    for (const auto& [place, bytes] : entering) {
-      const auto [g, domain, bundle] = place;
-      std::int64_t given = 0;
-      double part = 0;
-      for (std::int32_t set = 0; set < bundles_.rail_set_count(); ++set) {
-        if (bundles_.OfRailSet(set) != bundle) continue;
-        part += bundles_.PartOfSet(set);
-        const std::int64_t upto =
-            part > 1 - 1e-9
-                ? bytes
-                : AlignDown(static_cast<std::int64_t>(part * static_cast<double>(bytes)));
-        if (upto > given) {
-          requests.push_back(Entrance({g, domain, set}, upto - given));
-          of_request.push_back(place);
-        }
-        given = upto;
-      }
-    }
-    std::vector<double> loads(resources_.domain.size(), 0.0);
-    const auto shares = levels_.Deal(requests, loads);
-    std::map<Place, Quota> quotas;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      Quota& quota = quotas[of_request[i]];
-      auto of_set = shares[i];
-      std::ranges::stable_sort(of_set);
-      for (const auto& share : of_set) {
-        if (share.second > 0) quota.left.push_back(share);
-      }
-    }
-    for (auto& [place, quota] : quotas) quota.left.back().second = kNoEnd;  // what cuts leave over
-    for (std::size_t g = 0; g < segments_.size(); ++g) {
-      std::vector<Segment> cut;
-      for (Segment& segment : segments_[g]) CutByHeads(g, segment, quotas, cut);
-      segments_[g] = std::move(cut);
-    }
-  }
-
-  void CutByHeads(std::size_t g, Segment& segment, std::map<Place, Quota>& quotas,
-                  std::vector<Segment>& cut) const {
-    std::vector<Quota*> of_hop;
-    for (const DomainHop& hop : segment.tree->hops) of_hop.push_back(&quotas[{g, hop.to, hop.in}]);
-    while (segment.begin < segment.end) {
-      std::int64_t taken = segment.end - segment.begin;
-      for (const Quota* quota : of_hop) taken = std::min(taken, quota->left[quota->next].second);
-      if (taken < segment.end - segment.begin) taken = AlignUp(taken);
-      taken = std::min(taken, segment.end - segment.begin);
-      Segment part = segment;
-      part.end = part.begin + taken;
-      for (Quota* quota : of_hop) {
-        auto& [rank, left] = quota->left[quota->next];
-        part.heads.push_back(rank);
-        if (left != kNoEnd) left -= taken;
-        if (left < kSplitAlignmentBytes && quota->next + 1 < quota->left.size()) ++quota->next;
-      }
-      segment.begin += taken;
-      cut.push_back(std::move(part));
-    }
-  }
-
-  LevelRequest Entrance(const SetPlace& place, std::int64_t bytes) const {
-    const auto& [g, domain, rail_set] = place;
-    LevelRequest request{bytes, {}, {}};
-    const std::set<RankIndex> receivers = ReceiversIn(g, domain);
-    for (const RankIndex r : RanksOn(domain, rail_set)) {
-      if (receivers.contains(r)) {
-        request.preferred.push_back(r);
-      } else if (resources_.HasNvlink(r)) {
-        request.others.push_back(r);
-      }
-    }
-    if (request.preferred.empty()) std::swap(request.preferred, request.others);
-    KeepWorth(static_cast<std::int64_t>(g), kMinHeadBytes, request);
-    return request;
-  }
-
-  // As many of the preferred ranks as the bytes are worth, different ones as `turn` says.
-  static void KeepWorth(std::int64_t turn, std::int64_t least_bytes, LevelRequest& request) {
-    const auto count = static_cast<std::int64_t>(request.preferred.size());
-    const std::int64_t worth = std::max<std::int64_t>(1, request.bytes / least_bytes);
-    if (worth >= count) return;
-    std::vector<RankIndex> chosen;
-    for (std::int64_t k = 0; k < worth; ++k) {
-      chosen.push_back(
-          request.preferred[static_cast<std::size_t>((turn + k * count / worth) % count)]);
-    }
-    std::ranges::sort(chosen);
-    request.preferred = std::move(chosen);
-  }
-
-  std::set<RankIndex> ReceiversIn(std::size_t g, DomainIndex domain) const {
-    for (const GroupDomain& of : deliveries_.groups[g].domains) {
-      if (of.domain == domain) return {of.receivers.begin(), of.receivers.end()};
-    }
-    return {};
-  }
-
-  std::vector<RankIndex> RanksOn(DomainIndex domain, std::int32_t rail_set) const {
-    std::vector<RankIndex> ranks;
-    for (const RankIndex r : resources_.domains[At(domain)].ranks) {
-      if (bundles_.RailSetOf(r) == rail_set) ranks.push_back(r);
-    }
-    return ranks;
-  }
-
   // How much every rank should send at most, given what leaves its domain over its rails: those of
   // the heads, or where the tree crosses, all that it names.
   void CountLevels() {
     RailSetBytes bytes;
-    for (const std::vector<Segment>& line : segments_) {
-      for (const Segment& segment : line) {
+    for (const std::vector<TreeSegment>& line : segments_) {
+      for (const TreeSegment& segment : line) {
         const auto size = static_cast<double>(segment.end - segment.begin);
         for (std::size_t h = 0; h < segment.heads.size(); ++h) {
           const DomainHop& hop = segment.tree->hops[h];
@@ -306,13 +90,13 @@ class TreeRouter {
   void ChooseSenders() {
     std::vector<LevelRequest> requests;
     for (std::size_t g = 0; g < segments_.size(); ++g) {
-      for (const Segment& segment : segments_[g]) requests.push_back(Departure(g, segment));
+      for (const TreeSegment& segment : segments_[g]) requests.push_back(Departure(g, segment));
     }
     const auto dealt = levels_.Deal(requests, sent_);
     // Relays add to what their ranks send of their own.
     std::size_t i = 0;
     for (std::size_t g = 0; g < segments_.size(); ++g) {
-      for (const Segment& segment : segments_[g]) {
+      for (const TreeSegment& segment : segments_[g]) {
         std::int64_t begin = segment.begin;
         std::int64_t left = segment.end - segment.begin;
         for (std::size_t k = 0; k < dealt[i].size() && left > 0; ++k) {
@@ -330,7 +114,7 @@ class TreeRouter {
     }
   }
 
-  LevelRequest Departure(std::size_t g, const Segment& segment) const {
+  LevelRequest Departure(std::size_t g, const TreeSegment& segment) const {
     const DomainHop& hop = segment.tree->hops[0];
     LevelRequest request{segment.end - segment.begin, {}, {}};
     const std::vector<RankIndex>& holders = deliveries_.groups[g].classes[segment.position].holders;
@@ -346,12 +130,12 @@ class TreeRouter {
       }
     }
     if (request.preferred.empty()) std::swap(request.preferred, request.others);
-    KeepWorth(segment.demand_class, kLeastCutBytes, request);
+    request.KeepWorth(segment.demand_class, kLeastCutBytes);
     return request;
   }
 
   // A column of the bytes, cut further where a relay has sent enough.
-  void Emit(std::size_t g, const Segment& segment, std::int64_t begin, std::int64_t end,
+  void Emit(std::size_t g, const TreeSegment& segment, std::int64_t begin, std::int64_t end,
             RankIndex exit) {
     while (begin < end) {
       std::int64_t taken = end - begin;
@@ -370,7 +154,7 @@ class TreeRouter {
 
   // The rank that makes hop `h`: where the bytes are if it fits and has not sent enough, else the
   // one that has most room, receivers of the bytes first. `bytes` becomes no more than its room.
-  RankIndex SenderOf(std::size_t g, const Segment& segment, std::size_t h, RankIndex exit,
+  RankIndex SenderOf(std::size_t g, const TreeSegment& segment, std::size_t h, RankIndex exit,
                      std::int64_t& bytes) const {
     const DomainHop& hop = segment.tree->hops[h];
     const RankIndex at = hop.parent == kFromHolders ? exit : segment.heads[At(hop.parent)];
@@ -384,7 +168,7 @@ class TreeRouter {
     };
     RankIndex chosen = at;
     if (!Fits(at, hop, head) || !worth(at)) {
-      const std::set<RankIndex> receivers = ReceiversIn(g, hop.from);
+      const std::set<RankIndex> receivers = ReceiversIn(deliveries_.groups[g], hop.from);
       bool found = Fits(at, hop, head);
       const auto rank_of = [&](RankIndex r) {
         return std::pair(worth(r) && receivers.contains(r), room(r));
@@ -403,7 +187,7 @@ class TreeRouter {
     return chosen;
   }
 
-  void AddColumn(std::size_t g, const Segment& segment, std::int64_t begin, std::int64_t end,
+  void AddColumn(std::size_t g, const TreeSegment& segment, std::int64_t begin, std::int64_t end,
                  const std::vector<RankIndex>& senders) {
     const RankIndex exit = senders[0];
     const GroupClass& c = deliveries_.groups[g].classes[segment.position];
@@ -427,7 +211,7 @@ class TreeRouter {
     return best < 0 ? c.holders[0] : best;
   }
 
-  std::int32_t PathOf(std::size_t g, const Segment& segment,
+  std::int32_t PathOf(std::size_t g, const TreeSegment& segment,
                       const std::vector<RankIndex>& senders) {
     std::vector<PathHop> hops;
     std::vector<std::int32_t> arrival;  // hop of the path that makes each hop of the tree
@@ -440,7 +224,8 @@ class TreeRouter {
       arrival.push_back(static_cast<std::int32_t>(hops.size()) - 1);
     }
     for (std::size_t h = 0; h < senders.size(); ++h) {
-      for (const RankIndex receiver : ReceiversIn(g, segment.tree->hops[h].to)) {
+      for (const RankIndex receiver :
+           ReceiversIn(deliveries_.groups[g], segment.tree->hops[h].to)) {
         if (std::ranges::any_of(hops, [&](const PathHop& hop) { return hop.to == receiver; })) {
           continue;
         }
@@ -466,25 +251,19 @@ class TreeRouter {
     return static_cast<std::int32_t>(hops.size()) - 1;
   }
 
-  static std::int64_t AlignDown(std::int64_t bytes) {
-    return bytes / kSplitAlignmentBytes * kSplitAlignmentBytes;
-  }
   static std::int64_t AlignUp(std::int64_t bytes) {
     return (bytes + kSplitAlignmentBytes - 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
   }
 
   const Deliveries& deliveries_;
-  const Demand& demand_;
   const RankResources& resources_;
   const RailBundles& bundles_;
-  const DeliveryTrees& trees_;
   NicLevels levels_;
   const Routes& local_;
-  std::int64_t stripes_;
-  std::vector<std::vector<Segment>> segments_;  // per group, along its line
-  std::vector<double> sent_;                    // over NICs, per rank
-  std::vector<double> nvlink_sent_;             // to exits, per rank
-  std::vector<double> limits_;                  // of sent_
+  std::vector<std::vector<TreeSegment>> segments_;  // per group, along its line
+  std::vector<double> sent_;                        // over NICs, per rank
+  std::vector<double> nvlink_sent_;                 // to exits, per rank
+  std::vector<double> limits_;                      // of sent_
   std::map<std::pair<std::size_t, std::vector<std::tuple<RankIndex, RankIndex, std::int32_t>>>,
            std::int32_t>
       paths_;

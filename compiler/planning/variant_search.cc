@@ -1,0 +1,346 @@
+#include "compiler/planning/variant_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "compiler/planning/channel_choice.h"
+#include "compiler/planning/delivery_trees.h"
+#include "compiler/planning/egress_assignment.h"
+#include "compiler/planning/rounds.h"
+#include "compiler/planning/routes.h"
+#include "compiler/planning/senders.h"
+#include "compiler/planning/shape_search.h"
+#include "compiler/planning/tree_routes.h"
+#include "compiler/planning/turns.h"
+
+namespace reshard {
+namespace {
+
+// The most bytes any rank's NICs carry one way.
+std::int64_t PeakNetworkBytes(const Routes& routes, const RankResources& resources) {
+  std::vector<std::int64_t> in(resources.domain.size(), 0);
+  std::vector<std::int64_t> out(resources.domain.size(), 0);
+  for (const RoutedColumn& column : routes.columns) {
+    for (const PathHop& hop : routes.paths[static_cast<std::size_t>(column.path)].hops) {
+      const RankIndex from = hop.parent == kFromSender ? column.exit : hop.from;
+      if (resources.domain[static_cast<std::size_t>(from)] ==
+          resources.domain[static_cast<std::size_t>(hop.to)]) {
+        continue;
+      }
+      out[static_cast<std::size_t>(from)] += column.end - column.begin;
+      in[static_cast<std::size_t>(hop.to)] += column.end - column.begin;
+    }
+  }
+  std::int64_t peak = 0;
+  for (const std::int64_t bytes : in) peak = std::max(peak, bytes);
+  for (const std::int64_t bytes : out) peak = std::max(peak, bytes);
+  return peak;
+}
+
+// Predicted times this near the bound are not worth another try; plans of more transfers than the
+// second are not tried in variants.
+constexpr double kNearEnough = 1.02;
+constexpr std::size_t kMostTransfers = 5'000;
+constexpr std::int64_t kMostStripes = 8;
+// Nor are other sendings, whose shapes are searched anew, in plans of more slot items than this.
+constexpr std::size_t kMostItems = 20'000;
+// Where NICs alone limit a refit that is shorter, it is rounds that it loses its time to, not what
+// trees could help.
+constexpr double kShortSeconds = 0.005;
+// Of TreeSearchSize(): beyond it trees are sought only where nothing else does.
+constexpr double kMostTreeSearch = 200'000;
+
+// What a planner fills in.
+struct Schedule {
+  std::vector<Profile> profiles;
+  std::vector<Column> columns;
+  std::vector<Transfer> transfers;
+  std::vector<RankSchedule> schedules;
+  RoundIndex round_count = 0;
+
+  void Swap(Plan& plan) {
+    std::swap(profiles, plan.profiles);
+    std::swap(columns, plan.columns);
+    std::swap(transfers, plan.transfers);
+    std::swap(schedules, plan.schedules);
+    std::swap(round_count, plan.round_count);
+  }
+};
+
+// What each domain sends, and who in it.
+struct Sending {
+  const DomainAssignment* domains = nullptr;
+  std::vector<std::vector<Piece>> pieces;
+};
+
+class VariantSearch {
+ public:
+  VariantSearch(const CostModel& cost_model, const Deliveries& deliveries,
+                const RankResources& resources, const RailBundles& bundles, double bound_seconds,
+                const DomainAssignment* domains, Plan& plan)
+      : cost_model_(cost_model),
+        deliveries_(deliveries),
+        resources_(resources),
+        bundles_(bundles),
+        bound_seconds_(bound_seconds),
+        domains_(domains),
+        plan_(plan) {}
+
+  Result<void> Run() {
+    if (!bundles_.limited()) {
+      Result<void> by_variants = TryVariants();
+      if (!by_variants || IsEnough() || plan_.transfers.size() > kMostTransfers ||
+          bound_seconds_ < kShortSeconds ||
+          TreeSearchSize(deliveries_, resources_, bundles_) > kMostTreeSearch) {
+        return by_variants;
+      }
+      best_.Swap(plan_);
+      static_cast<void>(SearchTrees());
+      best_.Swap(plan_);
+      return {};
+    }
+    // Where the fabric limits what passes, delivery trees first. What knows nothing of it may be
+    // as good where all domains are alike, and may not be possible at all elsewhere.
+    const bool large = TreeSearchSize(deliveries_, resources_, bundles_) > kMostTreeSearch;
+    Result<void> by_trees;
+    if (!large) {
+      by_trees = SearchTrees();
+      if (kept_ && IsEnough()) {
+        best_.Swap(plan_);
+        return {};
+      }
+    }
+    Result<void> by_variants = TryVariants();
+    if (by_variants) return by_variants;
+    if (large) by_trees = SearchTrees();
+    if (!kept_) return by_trees ? by_variants : by_trees;
+    best_.Swap(plan_);
+    return {};
+  }
+
+ private:
+  Result<void> SearchTrees() {
+    Result<DeliveryTrees> trees =
+        FindDeliveryTrees(deliveries_, plan_.demand, resources_, bundles_);
+    if (!trees) return tl::unexpected(trees.error());
+    std::vector<std::vector<Piece>> pieces =
+        AssignSenders(plan_.demand, deliveries_, resources_, bound_seconds_, domains_);
+    for (std::size_t g = 0; g < pieces.size(); ++g) {
+      if (!deliveries_.groups[g].local) pieces[g].clear();
+    }
+    const Routes local =
+        MakeRoutes(deliveries_, pieces, resources_, bound_seconds_, domains_, Exits::kApart);
+    const auto routes_of = [&](std::int64_t stripes) {
+      return MakeTreeRoutes(deliveries_, plan_.demand, resources_, bundles_, *trees, bound_seconds_,
+                            local, stripes);
+    };
+    Routes routes = routes_of(1);
+    Phases phases = MakePhases(deliveries_, routes, resources_, bound_seconds_);
+    if (Result<void> searched = Search(routes, phases); !searched) return searched;
+    std::int64_t best = 1;
+    for (std::int64_t stripes = 2; stripes <= kMostStripes && !IsEnough(); stripes *= 2) {
+      routes = routes_of(stripes);
+      phases = MakePhases(deliveries_, routes, resources_, bound_seconds_);
+      Result<std::optional<ShapeChoice>> found =
+          TryShape(cost_model_, deliveries_, routes, phases, choice_, plan_);
+      if (found && found->has_value() && Keep(**found)) best = stripes;
+    }
+    if (IsEnough() || best_.transfers.size() > kMostTransfers) return {};
+    routes = routes_of(best);
+    if (best > 1) {
+      static_cast<void>(
+          Search(routes, MakePhases(deliveries_, routes, resources_, bound_seconds_)));
+    }
+    static_cast<void>(
+        Search(routes, MakePhases(deliveries_, routes, resources_, bound_seconds_, 1)));
+    if (IsEnough()) return {};
+    const std::optional<Turns> turns = TakeTurns(routes, deliveries_, resources_);
+    if (turns) static_cast<void>(Search(turns->routes, turns->phases));
+    return {};
+  }
+
+  Result<void> TryVariants() {
+    AddSending(domains_);
+    const Variant first{1, kMostPhases, 0};
+    if (Result<void> searched = Search(first); !searched) return searched;
+    if (!IsEnough() && best_.transfers.size() <= kMostTransfers) {
+      Variant next = first;
+      if (HasSharedExits(first)) {
+        const Variant apart{1, kMostPhases, 0, Exits::kApart};
+        if (Result<void> tried = Try(apart, next); !tried) return tried;
+      }
+      if (domains_ == nullptr) {
+        egress_ = AssignEgress(deliveries_, plan_.demand, resources_);
+        AddSending(&egress_);
+        if (Result<void> tried = Try({1, kMostPhases, 1, next.exits}, next); !tried) return tried;
+      }
+      for (std::int64_t stripes = 2; stripes <= kMostStripes; stripes *= 2) {
+        Variant striped = next;
+        striped.stripes = stripes;
+        if (Result<void> tried = Try(striped, next); !tried) return tried;
+      }
+      Variant one_phase = next;
+      one_phase.phases = 1;
+      if (Result<void> tried = Try(one_phase, next); !tried) return tried;
+      if (next != first && !IsEnough()) {
+        if (Result<void> searched = Search(next); !searched) return searched;
+      }
+      TrySendings(next);
+      SearchTurns(next);
+    }
+    best_.Swap(plan_);
+    return {};
+  }
+
+  struct Variant {
+    std::int64_t stripes = 1;
+    std::size_t phases = 1;
+    std::size_t sending = 0;
+    Exits exits = Exits::kShared;
+    bool operator==(const Variant&) const = default;
+  };
+
+  void AddSending(const DomainAssignment* domains) {
+    sendings_.push_back(
+        {domains, AssignSenders(plan_.demand, deliveries_, resources_, bound_seconds_, domains)});
+  }
+
+  Routes RoutesOf(const Variant& variant) const {
+    const Sending& sending = sendings_[variant.sending];
+    return MakeRoutes(deliveries_, Striped(sending.pieces, variant.stripes), resources_,
+                      bound_seconds_, sending.domains, variant.exits);
+  }
+
+  // Exits that share all groups together, and copies sent without relays where there is room.
+  void TrySendings(Variant& best) {
+    std::size_t items = 0;
+    for (const RankSchedule& schedule : best_.schedules) {
+      for (const Slot& slot : schedule.slots) items += slot.items.size();
+    }
+    if (IsEnough() || items > kMostItems) return;
+    const DomainAssignment* domains = sendings_[best.sending].domains;
+    const auto has_exits = [](const std::vector<Piece>& pieces) {
+      return std::ranges::any_of(pieces,
+                                 [](const Piece& piece) { return piece.exit != piece.holder; });
+    };
+    if (std::ranges::any_of(sendings_[best.sending].pieces, has_exits)) {
+      sendings_.push_back({domains, AssignSenders(plan_.demand, deliveries_, resources_,
+                                                  bound_seconds_, domains, ExitShares::kOfAll)});
+      TrySending(best);
+      if (IsEnough()) return;
+    }
+    std::vector<std::vector<Piece>> direct =
+        SentDirectly(sendings_[best.sending].pieces, deliveries_, resources_, bound_seconds_);
+    if (direct == sendings_[best.sending].pieces) return;
+    sendings_.push_back({domains, std::move(direct)});
+    TrySending(best);
+  }
+
+  // With a shape of its own: fewer hops want fewer rounds. It may need more staging than there is;
+  // then it is no choice.
+  void TrySending(Variant& best) {
+    Variant next = best;
+    next.sending = sendings_.size() - 1;
+    const double seconds = choice_.seconds;
+    static_cast<void>(Search(next));
+    if (choice_.seconds < seconds) best = next;
+  }
+
+  bool HasSharedExits(const Variant& variant) const {
+    return std::ranges::any_of(RoutesOf(variant).columns, [](const RoutedColumn& column) {
+      return column.local_group != kNoLocalGroup;
+    });
+  }
+
+  Result<void> Search(const Variant& variant) {
+    const Routes routes = RoutesOf(variant);
+    return Search(routes,
+                  MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases));
+  }
+
+  // The routes of `variant` and the least striped ones, in turns. That many turns may need more
+  // staging than there is; then they are no choice.
+  void SearchTurns(const Variant& variant) {
+    for (const std::int64_t stripes : std::set<std::int64_t>{1, variant.stripes}) {
+      if (IsEnough()) return;
+      Variant of = variant;
+      of.stripes = stripes;
+      const std::optional<Turns> turns = TakeTurns(RoutesOf(of), deliveries_, resources_);
+      if (turns) static_cast<void>(Search(turns->routes, turns->phases));
+    }
+  }
+
+  Result<void> Search(const Routes& routes, const Phases& phases) {
+    Result<ShapeChoice> found =
+        SearchShapes(cost_model_, deliveries_, routes, phases, PeakNetworkBytes(routes, resources_),
+                     bound_seconds_ * kNearEnough, plan_);
+    if (!found) return tl::unexpected(found.error());
+    if (found->seconds <= 0 && bundles_.limited()) {
+      // Too large to be tried in several shapes; but there are two kinds of routes to choose from.
+      const Result<double> seconds = cost_model_.PredictSeconds(plan_);
+      if (!seconds) return tl::unexpected(seconds.error());
+      found->seconds = *seconds;
+    }
+    Keep(*found);
+    return {};
+  }
+
+  // With the best shape so far; `best` becomes this variant if it is better.
+  Result<void> Try(const Variant& variant, Variant& best) {
+    if (IsEnough()) return {};
+    const Routes routes = RoutesOf(variant);
+    const Phases phases =
+        MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases);
+    Result<std::optional<ShapeChoice>> found =
+        TryShape(cost_model_, deliveries_, routes, phases, choice_, plan_);
+    if (!found) return tl::unexpected(found.error());
+    if (found->has_value() && Keep(**found)) best = variant;
+    return {};
+  }
+
+  // More stripes mean more peers: what keeps to options.maxPeers comes before what does not, then
+  // what is faster.
+  bool Keep(const ShapeChoice& choice) {
+    const std::int64_t most_peers = plan_.job.options.max_peers;
+    const bool predicted = choice.seconds > 0;  // not if it is too large to be worth that
+    const bool faster = predicted && choice.seconds < choice_.seconds;
+    if (kept_ && !faster && few_peers_) return false;
+    const bool few_peers = most_peers == 0 || CountPeers(plan_) <= most_peers;
+    if (kept_ && (few_peers != few_peers_ ? few_peers_ : !faster)) return false;
+    kept_ = true;
+    few_peers_ = few_peers;
+    choice_ = choice;
+    best_.Swap(plan_);
+    return true;
+  }
+
+  bool IsEnough() const { return few_peers_ && choice_.seconds <= bound_seconds_ * kNearEnough; }
+
+  const CostModel& cost_model_;
+  const Deliveries& deliveries_;
+  const RankResources& resources_;
+  const RailBundles& bundles_;
+  double bound_seconds_;
+  const DomainAssignment* domains_;
+  DomainAssignment egress_;
+  std::vector<Sending> sendings_;
+  Plan& plan_;
+  bool kept_ = false;
+  bool few_peers_ = false;  // what is kept has no more peers than the options allow
+  ShapeChoice choice_;
+  Schedule best_;
+};
+
+}  // namespace
+
+Result<void> SearchVariants(const CostModel& cost_model, const Deliveries& deliveries,
+                            const RankResources& resources, const RailBundles& bundles,
+                            double bound_seconds, const DomainAssignment* domains, Plan& plan) {
+  return VariantSearch(cost_model, deliveries, resources, bundles, bound_seconds, domains, plan)
+      .Run();
+}
+
+}  // namespace reshard
