@@ -28,10 +28,11 @@ void Fetch(const void* address) { __builtin_prefetch(address); }
 }  // namespace
 
 FlowEngine::FlowEngine(const FlowTable& table, std::vector<double> capacities,
-                       FlowObserver* observer, double end_tolerance)
+                       FlowObserver* observer, double end_tolerance, Nanoseconds life_min)
     : table_(table),
       observer_(observer),
       end_tolerance_(end_tolerance),
+      life_min_(life_min),
       flows_(table.size()),
       resources_(capacities.size()),
       positions_(table.AllShares().size()),
@@ -223,7 +224,8 @@ double FlowEngine::SetRate(FlowIndex flow, double rate, Nanoseconds now) {
 // `end`, or a later instant that other flows of as long a life also end on: the next multiple of
 // the largest power of two that is within the tolerance.
 Nanoseconds FlowEngine::WithinTolerance(const FlowState& state, Nanoseconds end) const {
-  const double tolerance = static_cast<double>(end - state.started_at) * end_tolerance_;
+  const Nanoseconds life = std::max(end - state.started_at, life_min_);
+  const double tolerance = static_cast<double>(life) * end_tolerance_;
   if (tolerance < 2) return end;
   const auto grain =
       static_cast<Nanoseconds>(std::bit_floor(static_cast<std::uint64_t>(tolerance)));

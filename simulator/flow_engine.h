@@ -6,7 +6,7 @@
 // early, and each at most 1 ns late. Between events only differences of times enter a computation.
 // Where many thousands of flows share resources, all their slightly different ends would each be an
 // event that solves for all of them again: with an end tolerance, a flow may be late by that part
-// of its life, so that such ends meet.
+// of its life, or of a least life if its own is shorter, so that such ends meet.
 //
 // Rates are max-min fair. When flows start or end, rates are solved again for a region only: at
 // first the new flows and those held by a resource that gained or lost one, all others as they
@@ -46,7 +46,7 @@ class FlowEngine {
   // Keeps a reference to `table`, and to `observer` unless it is null. A flow is active at most
   // once at a time. `end_tolerance` is in [0, 1).
   FlowEngine(const FlowTable& table, std::vector<double> capacities,
-             FlowObserver* observer = nullptr, double end_tolerance = 0);
+             FlowObserver* observer = nullptr, double end_tolerance = 0, Nanoseconds life_min = 0);
   FlowEngine(const FlowEngine&) = delete;
   FlowEngine& operator=(const FlowEngine&) = delete;
 
@@ -135,6 +135,7 @@ class FlowEngine {
   const FlowTable& table_;
   FlowObserver* const observer_;
   const double end_tolerance_;
+  const Nanoseconds life_min_;
   std::vector<FlowState> flows_;
   std::vector<ResourceState> resources_;
   std::vector<std::uint32_t> positions_;  // of each share of the table, among its members

@@ -1,35 +1,44 @@
 #include "simulator/recurrence.h"
 
-#include <utility>
+#include <algorithm>
+#include <cstdlib>
 
 namespace reshard {
-namespace {
 
-bool AreClose(const std::vector<Nanoseconds>& a, const std::vector<Nanoseconds>& b,
-              Nanoseconds tolerance) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    // Both lie within the simulated time, so the difference fits; kNever is only close to itself.
-    const Nanoseconds difference = a[i] > b[i] ? a[i] - b[i] : b[i] - a[i];
-    if (difference > tolerance) return false;
-  }
-  return true;
+// Two lanes of a rank that wait for each other are at most one's lag apart, and reach back by the
+// other's.
+RoundIndex RecurrenceFinder::Window(RoundIndex lag, RoundIndex period) {
+  return std::max({2 * lag, period, RoundIndex{1}});
 }
 
-}  // namespace
-
-std::optional<Recurrence> RecurrenceFinder::Add(ReplayState state, RoundIndex round,
-                                                Nanoseconds time) {
-  for (auto sample = samples_.rbegin(); sample != samples_.rend(); ++sample) {
-    const Nanoseconds period = time - sample->time;
-    if (sample->state.facts == state.facts &&
-        AreClose(sample->state.times, state.times,
-                 static_cast<Nanoseconds>(static_cast<double>(period) * tolerance_))) {
-      return Recurrence{round - sample->round, period};
+bool RecurrenceFinder::Repeats(const StepHistory& history, std::span<const LaneProgress> lanes,
+                               const Recurrence& recurrence) const {
+  const RoundIndex window = Window(lag_, recurrence.rounds);
+  const auto difference_max =
+      static_cast<Nanoseconds>(static_cast<double>(recurrence.time) * tolerance_);
+  return std::ranges::all_of(lanes, [&](const LaneProgress& at) {
+    if (at.latest - (window - 1) - recurrence.rounds < begin_) return false;
+    for (RoundIndex round = at.latest; round > at.latest - window; --round) {
+      const Nanoseconds time =
+          history.End(at.lane, round) - history.End(at.lane, round - recurrence.rounds);
+      if (std::abs(time - recurrence.time) > difference_max) return false;
     }
+    return true;
+  });
+}
+
+std::optional<Recurrence> RecurrenceFinder::Find(const StepHistory& history,
+                                                 std::span<const LaneProgress> lanes,
+                                                 RoundIndex round, Nanoseconds now) {
+  std::optional<Recurrence> found;
+  for (auto sample = samples_.rbegin(); sample != samples_.rend() && !found; ++sample) {
+    const Recurrence recurrence{round - sample->round, now - sample->time};
+    if (recurrence.rounds > kPeriodMax) break;
+    if (Repeats(history, lanes, recurrence)) found = recurrence;
   }
-  if (samples_.size() == memory_) samples_.pop_front();
-  samples_.push_back({std::move(state), round, time});
-  return std::nullopt;
+  if (samples_.size() == static_cast<std::size_t>(kPeriodMax)) samples_.pop_front();
+  samples_.push_back({round, now});
+  return found;
 }
 
 }  // namespace reshard

@@ -1,8 +1,13 @@
 // Finds out that a replay repeats itself.
 //
-// In a plan's middle every round carries the same bytes, and soon all ranks stand to each other as
-// they stood some rounds before. From then on everything repeats with that period for as long as
-// the rounds stay alike, and the replay may jump ahead instead of running it again.
+// In a plan's middle every round carries the same bytes, and soon all ranks end their steps as far
+// apart as they ended them some rounds before. From then on everything repeats with that period for
+// as long as the rounds stay alike, and the replay may jump ahead instead of running it again.
+//
+// What follows is decided by when the steps ended that it waits for: a step starts with the latest
+// of those, and a flow with its later end's step, within which it ends. So the state is told by the
+// ends of the last steps, as many rounds back as a wait reaches and as the period has. Unlike what
+// is under way at an instant they do not depend on which of two things comes a nanosecond earlier.
 //
 // Ranks that meet over short transfers only may drift against each other for thousands of rounds,
 // by the few bytes in which their rounds differ, until the slack of those transfers is used up. So
@@ -15,6 +20,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "schedules/plan.h"
@@ -22,39 +28,71 @@
 
 namespace reshard {
 
-// Times may differ by this part of the period, unless said otherwise (ReplayModel::tolerance of
-// very large models). Periods below 100 us must
-// then be exact.
+// Times may differ by this part of the period, more in very large models (ReplayModel::tolerance).
+// Periods below 100 us must then be exact.
 inline constexpr double kPeriodTolerance = 1e-5;
+
+// When the latest steps of each lane ended.
+class StepHistory {
+ public:
+  // Keeps those of the last `rounds` > 0 rounds of each of `lanes` lanes.
+  StepHistory(std::size_t lanes, RoundIndex rounds)
+      : rounds_(rounds), ends_(lanes * static_cast<std::size_t>(rounds)) {}
+
+  RoundIndex rounds() const { return rounds_; }
+  void Add(std::size_t lane, RoundIndex round, Nanoseconds end) { ends_[Index(lane, round)] = end; }
+  // Of a step that was added, and no later one that is `rounds` or more later.
+  Nanoseconds End(std::size_t lane, RoundIndex round) const { return ends_[Index(lane, round)]; }
+
+ private:
+  std::size_t Index(std::size_t lane, RoundIndex round) const {
+    return lane * static_cast<std::size_t>(rounds_) + static_cast<std::size_t>(round % rounds_);
+  }
+
+  RoundIndex rounds_;
+  std::vector<Nanoseconds> ends_;
+};
 
 struct Recurrence {
   RoundIndex rounds = 0;  // > 0
   Nanoseconds time = 0;
 };
 
-// Everything that decides what follows, in terms relative to a round and an instant.
-struct ReplayState {
-  std::vector<std::int64_t> facts;  // equal, or the states differ
-  std::vector<Nanoseconds> times;   // of what is under way; as many for equal facts
-};
-
+// Lanes that depend on each other, in rounds that are all alike.
 class RecurrenceFinder {
  public:
-  // Remembers the last `memory` states: periods of more are not found.
-  explicit RecurrenceFinder(std::size_t memory, double tolerance = kPeriodTolerance)
-      : memory_(memory), tolerance_(tolerance) {}
+  struct LaneProgress {
+    std::size_t lane = 0;   // of the history
+    RoundIndex latest = 0;  // round of its latest step that has ended
+  };
+
+  // Rounds are alike from `begin` on; a step waits for steps at most `lag` rounds before.
+  RecurrenceFinder(RoundIndex begin, RoundIndex lag, double tolerance)
+      : begin_(begin), lag_(lag), tolerance_(tolerance) {}
+
+  // The least history that serves: periods of up to kPeriodMax rounds are found.
+  static RoundIndex HistoryRounds(RoundIndex lag) { return kPeriodMax + Window(lag, kPeriodMax); }
 
   void Clear() { samples_.clear(); }
-  // Returns how long ago the state was the same, if it was. Rounds ascend from call to call.
-  std::optional<Recurrence> Add(ReplayState state, RoundIndex round, Nanoseconds time);
+  // Returns how long ago all lanes stood as they do, if they did. Called once a round, which
+  // ascends, at an instant that repeats itself if the lanes do.
+  std::optional<Recurrence> Find(const StepHistory& history, std::span<const LaneProgress> lanes,
+                                 RoundIndex round, Nanoseconds now);
 
  private:
+  static constexpr RoundIndex kPeriodMax = 6;
   struct Sample {
-    ReplayState state;
     RoundIndex round = 0;
     Nanoseconds time = 0;
   };
-  std::size_t memory_;
+
+  // As many rounds decide what follows.
+  static RoundIndex Window(RoundIndex lag, RoundIndex period);
+  bool Repeats(const StepHistory& history, std::span<const LaneProgress> lanes,
+               const Recurrence& recurrence) const;
+
+  RoundIndex begin_;
+  RoundIndex lag_;
   double tolerance_;
   std::deque<Sample> samples_;
 };

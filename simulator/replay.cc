@@ -21,8 +21,8 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 enum class Moment : std::int32_t { kPackLaunched, kExchangeReady, kExchangeEnd, kUnpackLaunched };
 constexpr std::int32_t kMomentCount = 4;
 
-// States remembered in search of a recurrence; periods of more rounds are not found.
-constexpr std::size_t kRememberedStates = 6;
+// Waits that reach further back need too long a history to tell what follows.
+constexpr std::int32_t kLongestLag = 64;
 
 struct LaneState {
   RoundIndex round = 0;      // of its running or next step; kNoMoreSteps after the last
@@ -55,7 +55,7 @@ class Replay {
   struct Search {
     RoundIndex newest_round = -1;  // latest round in which any of its ranks became ready
     bool over = false;
-    RecurrenceFinder finder{kRememberedStates};
+    RecurrenceFinder finder;
     std::vector<std::pair<RoundIndex, Nanoseconds>> ends;  // of its exchange steps
   };
 
@@ -91,7 +91,6 @@ class Replay {
   void NoteReady(RankIndex rank);
   void NoteEnd(RankIndex rank);
   void LookForRecurrence(std::size_t plateau, std::size_t part);
-  ReplayState State(const Plateau& plateau, const PlateauPart& part, RoundIndex round) const;
   void Skip(std::size_t plateau, std::size_t part, const Recurrence& recurrence,
             std::int64_t times);
 
@@ -116,13 +115,15 @@ class Replay {
   std::vector<std::size_t> plateau_of_;        // per rank: that of its exchange step, or the next
   std::vector<std::pair<std::size_t, std::size_t>> due_;  // (plateau, part) with a new round
   std::int32_t lag_max_ = 0;                              // over all waits
+  StepHistory history_{0, 1};
+  std::vector<RecurrenceFinder::LaneProgress> progress_;  // in use by LookForRecurrence
 };
 
 Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer)
     : model_(model),
       skips_(way == ReplayWay::kShort && observer == nullptr),
       observer_(observer),
-      engine_(model.flows, model.capacities, observer, model.tolerance),
+      engine_(model.flows, model.capacities, observer, model.tolerance, model.round_time),
       lanes_(model.ranks.size() * kLaneCount),
       exchanges_(model.ranks.size()),
       active_(model.operations.size()),
@@ -135,10 +136,15 @@ Replay::Replay(const ReplayModel& model, ReplayWay way, ReplayObserver* observer
   outcome_.times.round_ends.resize(At(model.round_count));
   if (!skips_) return;
   for (const Wait& wait : model_.waits) lag_max_ = std::max(lag_max_, wait.lag);
+  if (lag_max_ > kLongestLag) return;
   plateaus_ = FindPlateaus(model_, lag_max_ + 3);
-  Search search;
-  search.finder = RecurrenceFinder(kRememberedStates, std::max(kPeriodTolerance, model_.tolerance));
-  for (const Plateau& plateau : plateaus_) searches_.emplace_back(plateau.parts.size(), search);
+  if (plateaus_.empty()) return;
+  const double tolerance = std::max(kPeriodTolerance, model_.tolerance);
+  for (const Plateau& plateau : plateaus_) {
+    Search search{.finder = RecurrenceFinder(plateau.begin, lag_max_, tolerance), .ends = {}};
+    searches_.emplace_back(plateau.parts.size(), search);
+  }
+  history_ = StepHistory(lanes_.size(), RecurrenceFinder::HistoryRounds(lag_max_));
 }
 
 // Moves a lane to its first step of round `from` or later.
@@ -191,6 +197,7 @@ void Replay::EndStep(RankIndex rank, int lane) {
   if (observer_ != nullptr) {
     observer_->OnStep(rank, static_cast<Lane>(lane), state.round, state.start, now_);
   }
+  if (!plateaus_.empty()) history_.Add(At(rank * kLaneCount + lane), state.round, now_);
   FindStep(rank, lane, state.round + 1);
   StartSteps(rank);
 }
@@ -357,37 +364,6 @@ void Replay::NoteEnd(RankIndex rank) {
   if (!search.over) search.ends.emplace_back(ExchangeOf(rank).round, now_);
 }
 
-// The part's state, relative to `round` and now. A lane whose next step lies beyond the plateau
-// takes no part in it. A flow's bytes left are told by its end, as what is active decides its rate.
-ReplayState Replay::State(const Plateau& plateau, const PlateauPart& part, RoundIndex round) const {
-  ReplayState state;
-  const auto add_time = [&](Nanoseconds time) {
-    state.times.push_back(time == kNever ? kNever : time - now_);
-  };
-  for (const RankIndex rank : part.ranks) {
-    for (int lane = 0; lane < kLaneCount; ++lane) {
-      const LaneState& at = lanes_[At(rank * kLaneCount + lane)];
-      state.facts.push_back(at.round >= plateau.end ? kNoMoreSteps : at.round - round);
-      state.facts.push_back(at.running ? 1 : 0);
-    }
-    const Exchange& exchange = exchanges_[At(rank)];
-    state.facts.push_back(exchange.ready ? exchange.pending : -1);
-    add_time(exchange.ready ? std::max(exchange.latest_end, now_) : now_);
-    for (std::int32_t moment = 0; moment < kMomentCount; ++moment) {
-      const Nanoseconds timer = timer_of_[At(rank * kMomentCount + moment)];
-      state.facts.push_back(timer == kNever ? 0 : 1);
-      if (timer != kNever) add_time(timer);
-    }
-  }
-  for (const FlowIndex flow : part.flows) {
-    if (!engine_.IsActive(flow)) continue;
-    state.facts.push_back(flow);
-    add_time(engine_.EndOf(flow));
-    if (At(flow) < least_end_.size() && least_end_[At(flow)] > 0) add_time(least_end_[At(flow)]);
-  }
-  return state;
-}
-
 // Called when a rank of the part is the first of it to be ready in a round. What follows from a
 // state does not depend on the round as long as no lane comes to the plateau's end, and no lane
 // whose next step lies beyond it can find that step's waits met.
@@ -397,6 +373,7 @@ void Replay::LookForRecurrence(std::size_t plateau_index, std::size_t part_index
   Search& search = searches_[plateau_index][part_index];
   RoundIndex last = plateau.end - 1;
   RoundIndex latest = 0;
+  progress_.clear();
   for (const RankIndex rank : part.ranks) {
     for (int lane = 0; lane < kLaneCount; ++lane) {
       const LaneState& at = StateOf(rank, lane);
@@ -408,11 +385,12 @@ void Replay::LookForRecurrence(std::size_t plateau_index, std::size_t part_index
       // A step of a round below its wait's lag does not wait: not yet what follows.
       if (at.round < std::max(plateau.begin, lag_max_)) return;
       latest = std::max(latest, at.round);
+      progress_.push_back({At(rank * kLaneCount + lane), at.round - 1});
     }
   }
   std::optional<Recurrence> found;
   if (latest < last) {
-    found = search.finder.Add(State(plateau, part, search.newest_round), search.newest_round, now_);
+    found = search.finder.Find(history_, progress_, search.newest_round, now_);
     if (!found) return;
     const std::int64_t times = (last - latest) / found->rounds;
     if (times > 0 && found->time < (kEndOfTime - now_) / times) {

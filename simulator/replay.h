@@ -34,9 +34,8 @@ struct ReplayTimes {
 };
 
 // kShort: what repeats is not run again (recurrence.h). Times differ from the long way's by a
-// hundred thousandth at most, and not at all where the repetition is exact; both of models of more
-// than 131,072 transfers, whose flows may end late by 2^-10 of their life, by twice that at most
-// (ReplayModel::tolerance).
+// hundred thousandth at most, and not at all where the repetition is exact. Of models of more than
+// 131,072 transfers, whose flows may end late, both are coarser (ReplayModel::tolerance).
 enum class ReplayWay { kShort, kLong };
 
 struct ReplayOutcome {

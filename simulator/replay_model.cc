@@ -13,7 +13,7 @@ namespace {
 // Beyond this number the flows between domains would end at so many instants that solving for their
 // rates anew at each takes minutes; some seconds with a tolerance.
 constexpr std::size_t kManyTransfers = std::size_t{1} << 17;
-constexpr double kToleranceOfMany = 0x1p-10;
+constexpr double kToleranceOfMany = 0x1p-11;
 
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
@@ -91,6 +91,23 @@ Result<void> AddTransfers(const Plan& plan, const Machine& machine, const Worklo
   return {};
 }
 
+// The rounds together last at least as long as the busiest resource. A chain of steps that wait for
+// each other has no two exchanges of one round, so flows late by a part of a mean round's least
+// time make the replay late by that part at most.
+Result<void> TolerateLateEnds(ReplayModel& model) {
+  const Result<std::vector<double>> bytes = BytesPerResource(model);
+  if (!bytes) return tl::unexpected(bytes.error());
+  double busiest_ns = 0;
+  for (std::size_t resource = 0; resource < bytes->size(); ++resource) {
+    if ((*bytes)[resource] == 0) continue;
+    busiest_ns = std::max(busiest_ns, (*bytes)[resource] / model.capacities[resource]);
+  }
+  const double round_ns = busiest_ns / static_cast<double>(std::max(model.round_count, 1));
+  model.tolerance = kToleranceOfMany;
+  model.round_time = static_cast<Nanoseconds>(std::min(round_ns, static_cast<double>(kEndOfTime)));
+  return {};
+}
+
 }  // namespace
 
 Result<void> CheckRanks(const Plan& plan, const Cluster& cluster) {
@@ -113,6 +130,31 @@ Result<void> CheckRanks(const Plan& plan, const Cluster& cluster) {
   return {};
 }
 
+Result<std::vector<double>> BytesPerResource(const ReplayModel& model) {
+  std::vector<double> bytes(model.capacities.size());
+  const auto add = [&](FlowIndex flow, const SegmentRange& range) -> Result<void> {
+    const Result<std::int64_t> total = TotalBytes(model.Of(range));
+    if (!total) return tl::unexpected(total.error());
+    for (const ResourceShare& use : model.flows.Shares(flow)) {
+      bytes[At(use.resource)] += use.share * static_cast<double>(*total);
+    }
+    return {};
+  };
+  for (std::size_t t = 0; t < model.transfers.size(); ++t) {
+    const Result<void> added = add(static_cast<FlowIndex>(t), model.transfers[t].bytes);
+    if (!added) return tl::unexpected(added.error());
+  }
+  for (std::size_t index = 0; index < model.ranks.size(); ++index) {
+    const auto rank = static_cast<RankIndex>(index);
+    for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
+      const Result<void> added =
+          add(model.CopyFlow(rank, lane), model.ranks[index].lanes[static_cast<int>(lane)]);
+      if (!added) return tl::unexpected(added.error());
+    }
+  }
+  return bytes;
+}
+
 Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
                                     const Machine& machine, const Constants& constants,
                                     Workload workload) {
@@ -133,7 +175,6 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
   if (Result<void> added = AddTransfers(plan, machine, workload, model); !added) {
     return tl::unexpected(added.error());
   }
-  if (model.transfers.size() > kManyTransfers) model.tolerance = kToleranceOfMany;
   ListOperations(model);
   std::vector<std::pair<RoundIndex, std::int32_t>> changes;
   for (std::size_t index = 0; index < model.ranks.size(); ++index) {
@@ -156,6 +197,9 @@ Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,
         copies ? machine.CopyPath(plan.job.ranks[index].gpu) : Result<FlowPath>(FlowPath{});
     if (!path) return tl::unexpected(path.error());
     for (int lane = 0; lane < 2; ++lane) model.flows.Add(path->shares, path->cap_gbps);
+  }
+  if (model.transfers.size() > kManyTransfers) {
+    if (Result<void> set = TolerateLateEnds(model); !set) return tl::unexpected(set.error());
   }
   return model;
 }

@@ -57,8 +57,11 @@ struct ReplayModel {
   MessageRules messages;
   RoundIndex round_count = 0;  // rounds in which anything moves are below this
   // Part of its life by which a flow may end late, and of a period by which repetitions may differ:
-  // 0 but for models of very many transfers, whose times are then late by twice this part at most.
+  // 0 but for models of very many transfers. Late ends and differing periods then make times differ
+  // by about three times this part at most.
   double tolerance = 0;
+  // A shorter life counts as this long: what a round takes at least, in the mean over the rounds.
+  Nanoseconds round_time = 0;
 
   FlowIndex CopyFlow(RankIndex rank, Lane lane) const {
     return static_cast<FlowIndex>(transfers.size()) + 2 * rank + (lane == Lane::kUnpack ? 1 : 0);
@@ -80,6 +83,9 @@ struct ReplayModel {
 
 // Fails where a rank sits on no GPU of `cluster` or a dead one, or ranks do not ascend by GPU.
 Result<void> CheckRanks(const Plan& plan, const Cluster& cluster);
+
+// Bytes that pass each resource over the whole replay.
+Result<std::vector<double>> BytesPerResource(const ReplayModel& model);
 
 // Fails where a rank sits on no GPU or a dead one, or bytes have no way over `machine`.
 Result<ReplayModel> MakeReplayModel(const Plan& plan, const Cluster& cluster,

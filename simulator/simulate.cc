@@ -19,32 +19,6 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 double SecondsOf(Nanoseconds time) { return static_cast<double>(time) * kSecondsPerNanosecond; }
 
-// Bytes that pass each resource over the whole replay.
-Result<std::vector<double>> BytesPerResource(const ReplayModel& model) {
-  std::vector<double> bytes(model.capacities.size());
-  const auto add = [&](FlowIndex flow, const SegmentRange& range) -> Result<void> {
-    const Result<std::int64_t> total = TotalBytes(model.Of(range));
-    if (!total) return tl::unexpected(total.error());
-    for (const ResourceShare& use : model.flows.Shares(flow)) {
-      bytes[At(use.resource)] += use.share * static_cast<double>(*total);
-    }
-    return {};
-  };
-  for (std::size_t t = 0; t < model.transfers.size(); ++t) {
-    const Result<void> added = add(static_cast<FlowIndex>(t), model.transfers[t].bytes);
-    if (!added) return tl::unexpected(added.error());
-  }
-  for (std::size_t index = 0; index < model.ranks.size(); ++index) {
-    const auto rank = static_cast<RankIndex>(index);
-    for (const Lane lane : {Lane::kPack, Lane::kUnpack}) {
-      const Result<void> added =
-          add(model.CopyFlow(rank, lane), model.ranks[index].lanes[static_cast<int>(lane)]);
-      if (!added) return tl::unexpected(added.error());
-    }
-  }
-  return bytes;
-}
-
 class UseReport {
  public:
   UseReport(const Machine& machine, std::vector<double> bytes, double seconds)

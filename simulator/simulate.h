@@ -36,8 +36,8 @@ struct SimulationResult {
 // `plan` has passed Verify(), or is at least whole: indices, rounds and weights are checked, what
 // the plan achieves is not. `cluster` is the plan's own or an edited one with the same GPUs. Fails
 // where bytes have no way (a rate of 0, a dead GPU, rails that do not meet), naming the GPU or NIC.
-// Times are those of the model to a nanosecond an event, but late by at most 2^-9 of themselves for
-// plans of more than 131,072 transfers (ReplayModel::tolerance).
+// Times are those of the model to a nanosecond an event, but within 2^-9 of themselves for plans
+// of more than 131,072 transfers (ReplayModel::tolerance).
 Result<SimulationResult> Simulate(const Plan& plan, const Cluster& cluster,
                                   const Constants& constants);
 

@@ -31,8 +31,8 @@ struct Start {
 };
 std::vector<Nanoseconds> EndsOf(const FlowTable& table, const std::vector<double>& capacities,
                                 const std::vector<Start>& starts, Nanoseconds origin = 0,
-                                double end_tolerance = 0) {
-  FlowEngine engine(table, capacities, nullptr, end_tolerance);
+                                double end_tolerance = 0, Nanoseconds life_min = 0) {
+  FlowEngine engine(table, capacities, nullptr, end_tolerance, life_min);
   std::vector<Nanoseconds> ends(table.size(), -1);
   std::vector<FlowIndex> ended;
   std::size_t next = 0;
@@ -104,7 +104,6 @@ TEST(FlowEngineTest, AFlowStartsAgainAtTheInstantItEnded) {
   EXPECT_EQ(engine.NextEnd(), 400);  // 1000 - 600 bytes at 4
 }
 
-// A flow over nothing takes its least time, a nanosecond; one at rate 0 never ends.
 // Lives of 1000, 1001 and 1003 ns at a tolerance of 1 in 100: the grain is 8 ns, the next multiple
 // of it 1000 or 1008. None is early, none late by more than the tolerance.
 TEST(FlowEngineTest, WithAToleranceEndsMeet) {
@@ -117,6 +116,15 @@ TEST(FlowEngineTest, WithAToleranceEndsMeet) {
               ElementsAre(100, 101, 103));
 }
 
+// The same lives count as 4000 ns: the grain is 32 ns, and 1024 the next multiple of it; a longer
+// one as itself, 8001 ns with a grain of 64.
+TEST(FlowEngineTest, AShortLifeHasTheToleranceOfTheLeast) {
+  const FlowTable table = TableOf({{{0, 1}}, {{1, 1}}, {{2, 1}}});
+  EXPECT_THAT(EndsOf(table, {1, 1, 1}, {{0, 0, 1000}, {0, 1, 1001}, {0, 2, 8001}}, 0, 0.01, 4000),
+              ElementsAre(1024, 1024, 8064));
+}
+
+// A flow over nothing takes its least time, a nanosecond; one at rate 0 never ends.
 TEST(FlowEngineTest, FlowsWithoutResourcesAndWithoutRate) {
   FlowTable table;
   table.Add({}, kUncapped);

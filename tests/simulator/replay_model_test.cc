@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
 #include "sample_plan.h"
 
 namespace reshard {
@@ -75,6 +79,50 @@ TEST(ReplayModelTest, AnEmptyTransferNeedsNoWay) {
   SamplePlan sample(cluster);
   sample.Send(0, 1, 0);
   EXPECT_TRUE(ModelOf(sample.plan, cluster, FreeConstants()));
+}
+
+// 1 MiB goes out of rank 0 over 50 GB/s and half of it on from rank 1, which copies what it
+// receives: HBM carries it twice.
+TEST(ReplayModelTest, BytesOfEachResource) {
+  const Cluster cluster = SampleCluster(3, 1);
+  SamplePlan sample(cluster);
+  sample.Send(0, 1, 1 << 20, 0, 1, false, true).Send(1, 2, 1 << 19, 1);
+  const Result<ReplayModel> model = ModelOf(sample.plan, cluster, FreeConstants());
+  ASSERT_TRUE(model);
+  const Result<std::vector<double>> bytes = BytesPerResource(*model);
+  ASSERT_TRUE(bytes);
+  ASSERT_EQ(bytes->size(), model->capacities.size());
+  double of_first = 0;
+  for (const ResourceShare& use : model->flows.Shares(0)) {
+    of_first += (*bytes)[static_cast<std::size_t>(use.resource)];
+  }
+  EXPECT_EQ(of_first, 2.0 * (1 << 20));  // one NIC out, one NIC in
+  const ResourceShare copy = model->flows.Shares(model->CopyFlow(1, Lane::kUnpack))[0];
+  EXPECT_EQ((*bytes)[static_cast<std::size_t>(copy.resource)], 2.0 * (1 << 20));
+  EXPECT_EQ(std::accumulate(bytes->begin(), bytes->end(), 0.0), 5.0 * (1 << 20));
+}
+
+// Ends are tolerated late in large models only.
+TEST(ReplayModelTest, FewTransfersEndOnTime) {
+  const Cluster cluster = SampleCluster(2, 1);
+  SamplePlan sample(cluster);
+  sample.Send(0, 1, 1 << 20);
+  const Result<ReplayModel> model = ModelOf(sample.plan, cluster, FreeConstants());
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->tolerance, 0);
+  EXPECT_EQ(model->round_time, 0);
+}
+
+// 2^17 + 1 transfers of 1 MiB out of one NIC of 50 GB/s, each in a round of its own in turn of 64.
+TEST(ReplayModelTest, ManyTransfersMayEndLateByAPartOfAMeanRound) {
+  const Cluster cluster = SampleCluster(2, 1);
+  SamplePlan sample(cluster);
+  constexpr int kTransfers = (1 << 17) + 1;
+  for (int i = 0; i < kTransfers; ++i) sample.Send(0, 1, 1 << 20, i % 64);
+  const Result<ReplayModel> model = ModelOf(sample.plan, cluster, FreeConstants());
+  ASSERT_TRUE(model);
+  EXPECT_GT(model->tolerance, 0);
+  EXPECT_EQ(model->round_time, static_cast<Nanoseconds>(1048576.0 * kTransfers / 50 / 64));
 }
 
 }  // namespace
