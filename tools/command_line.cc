@@ -64,6 +64,10 @@ Result<void> FlushOutput() {
       code == 0 ? "cannot be written" : std::string("cannot be written: ") + std::strerror(code));
 }
 
+// An option of an unset shell variable would else count as not given, and the file it names as not
+// wanted.
+std::string RefuseEmpty(const std::string& text) { return text.empty() ? "is empty" : ""; }
+
 Result<void> RunGuarded(const std::function<Result<void>()>& body) {
   try {
     return body();
@@ -101,6 +105,7 @@ void CommandLine::AddPositional(std::string_view name, std::string& value,
                                 std::string_view meaning) {
   parser_->app.add_option(std::string(name), value, std::string(meaning))
       ->required()
+      ->check(RefuseEmpty)
       ->type_name("");
 }
 
@@ -108,12 +113,14 @@ void CommandLine::AddPositionals(std::string_view name, std::vector<std::string>
                                  std::string_view meaning) {
   parser_->app.add_option(std::string(name), values, std::string(meaning))
       ->required()
+      ->check(RefuseEmpty)
       ->type_name("");
 }
 
 void CommandLine::AddOption(std::string_view names, std::string_view placeholder,
                             std::string& value, std::string_view meaning) {
   parser_->app.add_option(std::string(names), value, std::string(meaning))
+      ->check(RefuseEmpty)
       ->type_name(std::string(placeholder));
 }
 
@@ -121,6 +128,7 @@ void CommandLine::AddRequiredOption(std::string_view names, std::string_view pla
                                     std::string& value, std::string_view meaning) {
   parser_->app.add_option(std::string(names), value, std::string(meaning))
       ->required()
+      ->check(RefuseEmpty)
       ->type_name(std::string(placeholder));
 }
 

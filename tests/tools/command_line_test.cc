@@ -21,6 +21,7 @@ using ::testing::IsEmpty;
 struct Arguments {
   std::string job;
   std::string output;
+  std::string trace;
   std::string view = "cluster";
   std::vector<std::string> settings;
   std::optional<std::int64_t> rank;
@@ -31,6 +32,7 @@ Result<bool> Parse(const std::vector<const char*>& words, Arguments& arguments) 
   CommandLine command_line("reshard-test", "tests", "  reshard-test job.json -o plan.reshard");
   command_line.AddPositional("JOB", arguments.job, "the job");
   command_line.AddRequiredOption("-o,--output", "PLAN", arguments.output, "the plan");
+  command_line.AddOption("--trace", "FILE", arguments.trace, "a trace");
   command_line.AddChoice("--view", "VIEW", {"cluster", "class"}, arguments.view, "what to show");
   command_line.AddRepeated("--set", "PATH=VALUE", arguments.settings, "an edit");
   command_line.AddOption("--rank", "R", arguments.rank, "a rank");
@@ -110,6 +112,9 @@ TEST(CommandLine, WrongUsageIsAnErrorThatPointsAtTheHelp) {
       {"a.json", "-o", "b", "--rank", "-1"},                    // below 0
       {"a.json", "-o", "b", "--rank", "99999999999999999999"},  // beyond 64 bits
       {"a.json", "-o", "b", "--view", "map"},                   // no such choice
+      {"a.json", "-o", ""},                                     // names no file
+      {"", "-o", "b"},
+      {"a.json", "-o", "b", "--trace", ""},
   };
   for (const std::vector<const char*>& words : wrong) {
     Arguments arguments;
