@@ -121,6 +121,9 @@ Result<std::vector<std::string>> ParsePlannerNames(const std::string& text) {
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     const std::string_view name = rest.substr(0, comma);
+    if (name == "all") {
+      return UsageError("--compare: 'all' stands beside other names", "give it alone");
+    }
     if (std::ranges::find(known, name) == known.end()) {
       std::vector<std::string_view> candidates = known;
       candidates.emplace_back("all");

@@ -24,13 +24,14 @@ TEST(PlannerComparisonTest, NamesAreThoseOfPlannersEachOnce) {
   const std::vector<std::string_view> known = PlannerNames();
   EXPECT_EQ(ParsePlannerNames("all").value(), std::vector<std::string>(known.begin(), known.end()));
   EXPECT_THAT(ParsePlannerNames("direct,optimal,direct").value(), ElementsAre("direct", "optimal"));
-  for (const char* text : {"", "direct,", "optimals", "ALL"}) {
+  for (const char* text : {"", "direct,", "optimals", "ALL", "all,direct"}) {
     const auto refused = ParsePlannerNames(text);
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().fault, Fault::kUsage) << text;
   }
   EXPECT_THAT(ToString(ParsePlannerNames("optimals").error()),
               HasSubstr("there is no planner 'optimals'; did you mean 'optimal'?"));
+  EXPECT_THAT(ToString(ParsePlannerNames("direct,all").error()), HasSubstr("give it alone"));
 }
 
 // The rows say what compiling by each planner alone says.
