@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "foundation/nearest_name.h"
@@ -77,7 +78,11 @@ Result<bool> JsonCursor::AsBool() const {
 
 Result<std::int64_t> JsonCursor::AsInteger(const IntegerRange& range) const {
   const std::int64_t* value = value_->AsInteger();
-  if (value == nullptr) return Expected("an integer");
+  if (value == nullptr) {
+    const double* fraction = value_->AsFraction();
+    const bool too_large = fraction != nullptr && std::abs(*fraction) >= 0x1p63;
+    return Expected(too_large ? "an integer of 64 bits" : "an integer");
+  }
   if (*value >= range.min && *value <= range.max) return *value;
   const std::string got = ", got " + std::to_string(*value);
   if (range.max == kAnyInteger.max)

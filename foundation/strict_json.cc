@@ -45,7 +45,12 @@ class DocumentBuilder {
     // The library's text begins with its own tag and position, which ours replaces.
     std::string reason = exception.what();
     const std::size_t begin = reason.find(": ");
-    if (begin != std::string::npos) reason.erase(0, begin + 2);
+    const std::size_t tag_end = reason.find("] ");
+    if (begin != std::string::npos) {
+      reason.erase(0, begin + 2);
+    } else if (tag_end != std::string::npos) {
+      reason.erase(0, tag_end + 2);  // of a number beyond a double, which comes without position
+    }
     if (reason.size() > kLongestQuote) reason = reason.substr(0, kLongestQuote) + "...";
     return Refuse(LineAndColumn(position), reason);
   }

@@ -72,7 +72,8 @@ TEST(JsonCursorTest, WrongTypesAreNamed) {
   const JsonCursor root(document);
   EXPECT_EQ(ErrorOf(root.Bool("integer")), "job.json: integer: expected a boolean, got an integer");
   EXPECT_EQ(ErrorOf(root.Integer("number")), "job.json: number: expected an integer, got 2.5");
-  EXPECT_EQ(ErrorOf(root.Integer("huge")), "job.json: huge: expected an integer, got 1e+30");
+  EXPECT_EQ(ErrorOf(root.Integer("huge")),
+            "job.json: huge: expected an integer of 64 bits, got 1e+30");
   EXPECT_EQ(ErrorOf(root.Integer("bool")), "job.json: bool: expected an integer, got a boolean");
   EXPECT_EQ(ErrorOf(root.Number("string")), "job.json: string: expected a number, got a string");
   EXPECT_EQ(ErrorOf(root.String("array")), "job.json: array: expected a string, got an array");

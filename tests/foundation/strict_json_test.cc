@@ -79,6 +79,10 @@ TEST(ParseJsonTest, SyntaxErrorsNameLineAndColumn) {
   EXPECT_EQ(error.substr(0, 28), "job.json: line 3, column 3: ") << error;
 }
 
+TEST(ParseJsonTest, ANumberBeyondADoubleIsRefusedWithoutTheLibrarysTag) {
+  EXPECT_EQ(Outcome("[1e999]"), "job.json: line 1, column 6: number overflow parsing '1e999'");
+}
+
 TEST(ParseJsonTest, RefusesWhatIsNotJson) {
   for (const char* text :
        {"",          " ",     "{",    "[1,]",       "{\"a\":1,}", "[1 2]",       "{'a':1}",
