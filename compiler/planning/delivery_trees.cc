@@ -1,5 +1,7 @@
 #include "compiler/planning/delivery_trees.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -41,6 +43,8 @@ constexpr double kDeeper = 0.995;
 constexpr std::size_t kMostForDeepTrees = 24;
 constexpr std::size_t kMostForHelpers = 12;  // domains beyond which helpers are in two levels only
 constexpr DomainIndex kNoHelper = -1;
+// Rates below this share of the fastest may be more than the solver can hold together.
+constexpr double kLeastRateShare = 1e-12;
 
 class TreeSearch {
  public:
@@ -63,9 +67,7 @@ class TreeSearch {
     MakeRows();
     if (Result<void> started = AddFirstTrees(); !started) return tl::unexpected(started.error());
     std::optional<LinearProgram::Solution> solution = SolveWithTrees();
-    if (!solution) {
-      return InternalError("planner", "the program of delivery trees has no solution");
-    }
+    if (!solution) return Unsolved();
     result_.seconds = solution->variables[0] * total_bytes_ / (fastest_ * kBytesPerGB);
     for (int level = 1; level < kLevels; ++level) {
       if (!ReleaseBinding(*solution)) break;
@@ -157,6 +159,22 @@ class TreeSearch {
       if (!reached) return Unreachable(type);
     }
     return {};
+  }
+
+  // Every type has a tree, so that there is a solution; but the solver is of finite precision.
+  tl::unexpected<Error> Unsolved() const {
+    double slowest = fastest_;
+    for (const double rate : bundles_.rates()) {
+      if (rate > 0) slowest = std::min(slowest, rate);
+    }
+    if (slowest >= kLeastRateShare * fastest_) {
+      return InternalError("planner", "the program of delivery trees has no solution");
+    }
+    return InputError("cluster",
+                      fmt::format("rates between domains of {:g} and {:g} GB/s are too far apart "
+                                  "to be planned together",
+                                  slowest, fastest_),
+                      "give 0 where nothing passes");
   }
 
   tl::unexpected<Error> Unreachable(const TreeTraffic& type) const {

@@ -142,5 +142,18 @@ TEST(FindDeliveryTrees, ANarrowSwitchIsPassedOnce) {
   }
 }
 
+TEST(FindDeliveryTrees, RatesTooFarApartAreTheInputsFault) {
+  Cluster cluster = UniformCluster(2, 1, 0, 50);
+  cluster.fabric.switches = {{{0}, 1e18}};
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {kHundredMegabytes});
+  builder.AddSource({{"w", {0}, {kHundredMegabytes}}});
+  builder.AddDestination({{"w", {0}, {kHundredMegabytes}}});
+  const Found refused = FindOn(builder.On(cluster), cluster);
+  ASSERT_FALSE(refused.trees);
+  EXPECT_EQ(refused.trees.error().fault, Fault::kInput);
+  EXPECT_THAT(ToString(refused.trees.error()), HasSubstr("too far apart"));
+}
+
 }  // namespace
 }  // namespace reshard
