@@ -6,6 +6,7 @@
 #include "foundation/digest.h"
 #include "foundation/json_writer.h"
 #include "foundation/strict_json.h"
+#include "schedules/channel_hints.h"
 #include "simulator/constants/default_constants.h"
 
 namespace reshard {
@@ -18,6 +19,9 @@ constexpr NumberRange kMemoryMiB{0, 1 << 20, false};
 constexpr NumberRange kStepKiB{0, 1 << 20, true};
 constexpr NumberRange kShare{0, 1, true};
 constexpr IntegerRange kPxn{0, kPxnForAll};
+constexpr IntegerRange kChannels{1, kMostChannels};
+// Products of counts and sizes then stay far from 64 bits.
+constexpr IntegerRange kOperations{1, std::int64_t{1} << 20};
 
 // A constant: where it is kept, and what it may be. One of the two members is set.
 struct Field {
@@ -25,14 +29,15 @@ struct Field {
   NumberRange range;
   double Constants::*number = nullptr;
   std::int64_t Constants::*integer = nullptr;
-  IntegerRange integer_range = kPositiveInteger;
+  IntegerRange integer_range = {};
 };
 
 constexpr Field kFields[] = {
     {"networkChannelGBps", kPositiveNumber, &Constants::network_channel_gbps},
     {"nvlinkChannelShare", kShare, &Constants::nvlink_channel_share},
-    {"channels", kPositiveNumber, nullptr, &Constants::channels},
-    {"operationsPerChannel", kPositiveNumber, nullptr, &Constants::operations_per_channel},
+    {"channels", kPositiveNumber, nullptr, &Constants::channels, kChannels},
+    {"operationsPerChannel", kPositiveNumber, nullptr, &Constants::operations_per_channel,
+     kOperations},
     {"networkStepKiB", kStepKiB, &Constants::network_step_kib},
     {"nvlinkStepKiB", kStepKiB, &Constants::nvlink_step_kib},
     {"llKiB", kMemoryKiB, &Constants::ll_kib},

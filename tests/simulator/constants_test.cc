@@ -94,6 +94,9 @@ TEST(ConstantsTest, BadFilesAreErrorsWithTheirPlace) {
               HasSubstr("mine.json: constants.copyHbmShare.value"));
   EXPECT_THAT(error("\"value\": 32,", "\"value\": 4.5,"),
               HasSubstr("mine.json: constants.channels.value"));
+  EXPECT_THAT(error("\"value\": 32,", "\"value\": 65,"), HasSubstr("must be from 1 to 64, got 65"));
+  EXPECT_THAT(error("\"value\": 8,", "\"value\": 4611686018427387904,"),
+              HasSubstr("mine.json: constants.operationsPerChannel.value"));
   EXPECT_THAT(error("\"date\": \"2026-06\"", "\"date\": \"\""),
               HasSubstr("mine.json: constants.groupUs.date"));
   EXPECT_THAT(error("\"value\": 1,", "\"value\": 3,"), HasSubstr("mine.json: constants.pxn.value"));
