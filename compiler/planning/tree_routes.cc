@@ -1,6 +1,7 @@
 #include "compiler/planning/tree_routes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,6 +18,7 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // NICs busy for less than this share of the bound do not bind.
 constexpr double kBindingShare = 0.9;
+
 class TreeRouter {
  public:
   TreeRouter(const Deliveries& deliveries, const Demand& demand, const RankResources& resources,
@@ -130,6 +132,11 @@ class TreeRouter {
       }
     }
     if (request.preferred.empty()) std::swap(request.preferred, request.others);
+    // Where no NVLink leads to those rails, over the holders' own, if at all.
+    if (request.preferred.empty()) {
+      std::ranges::copy_if(holders, std::back_inserter(request.preferred),
+                           [&](RankIndex h) { return resources_.domain[At(h)] == hop.from; });
+    }
     request.KeepWorth(segment.demand_class, kLeastCutBytes);
     return request;
   }

@@ -201,6 +201,8 @@ class SegmentMaker {
       }
     }
     if (request.preferred.empty()) std::swap(request.preferred, request.others);
+    // Without NVLink a rank can still pass on what it takes in itself.
+    if (request.preferred.empty()) request.preferred = RanksOn(domain, rail_set);
     request.KeepWorth(static_cast<std::int64_t>(g), kMinHeadBytes);
     return request;
   }

@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "tests/compiler/fabric_refit.h"
+#include "tests/compiler/job_records_builder.h"
 #include "tests/compiler/planned_job.h"
+#include "tests/compiler/test_cluster.h"
 
 namespace reshard {
 namespace {
+
+constexpr std::int64_t kHundredMegabytes = 100'000'000;
 
 struct Routed {
   Stages stages;
@@ -119,6 +123,44 @@ TEST(MakeTreeRoutes, DealWhatTheProgramSaysOutOverTheNics) {
     }
   }
   EXPECT_GT(routed_jobs, 60);
+}
+
+// Domain 0 holds 100 MB that domain 1 needs, on other rails; nothing crosses. The only GPU of
+// domain 2 is on both: it has no NVLink, and needs none.
+TEST(MakeTreeRoutes, AHelperOfOneRankNeedsNoNvlink) {
+  const std::vector<TestDomain> domains{
+      {1, 0, {{{0}, 50, 0}}}, {1, 0, {{{0}, 50, 1}}}, {1, 0, {{{0}, 50, 0}, {{0}, 50, 1}}}};
+  RandomRefit refit{MakeTestCluster(domains), {}, ""};
+  refit.cluster.fabric.rail_crossing = RailCrossing::kNone;
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {kHundredMegabytes});
+  builder.AddSource({{"w", {0}, {kHundredMegabytes}}});
+  builder.AddDestination({{"w", {0}, {kHundredMegabytes}}});
+  builder.AddSource({});
+  refit.job = builder.On(refit.cluster);
+  const Routed routed = RouteOn(refit, 1);
+  ExpectComplete(routed);
+  for (const DeliveryPath& path : routed.routes.paths) {
+    ASSERT_EQ(path.hops.size(), 2U);
+    EXPECT_EQ(path.hops[0].to, 2);
+    EXPECT_EQ(path.hops[1].to, 1);
+  }
+}
+
+// Rank 0 alone has the bytes, and no NVLink to the NIC beside it, which the trees would use, too.
+TEST(MakeTreeRoutes, AHolderWithoutNvlinkSendsItself) {
+  const std::vector<TestDomain> domains{UniformDomain(2, 0, 50), UniformDomain(2, 400, 50)};
+  RandomRefit refit{MakeTestCluster(domains), {}, ""};
+  refit.cluster.fabric.rail_crossing = RailCrossing::kSpine;
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {kHundredMegabytes});
+  builder.AddSource({{"w", {0}, {kHundredMegabytes}}});
+  builder.AddSource({});
+  for (int i = 0; i < 2; ++i) builder.AddDestination({{"w", {0}, {kHundredMegabytes}}});
+  refit.job = builder.On(refit.cluster);
+  const Routed routed = RouteOn(refit, 1);
+  ExpectComplete(routed);
+  for (const RoutedColumn& column : routed.routes.columns) EXPECT_EQ(column.exit, 0);
 }
 
 }  // namespace
