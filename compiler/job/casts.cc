@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "foundation/checked_arithmetic.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::int64_t kMicroscalingBlock = 32;
 constexpr std::size_t kBlockDims = 2;
+constexpr std::string_view kF32ScaleSuffix = "_scale_inv";
+constexpr std::string_view kE8M0ScaleSuffix = "_scale";
+constexpr std::array kScaleSuffixes{kF32ScaleSuffix, kE8M0ScaleSuffix};
 
 bool IsNumber(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
@@ -96,11 +100,22 @@ const StoredForm* FirstMatch(std::span<const StoredForm> stored, const std::stri
   return found == stored.end() ? nullptr : &*found;
 }
 
+// Whether `tensor` is the scales of another that the model lists in F8_E4M3.
+bool IsListedScale(const Model& model, const Tensor& tensor) {
+  const std::string_view name = tensor.name;
+  return std::ranges::any_of(kScaleSuffixes, [&](std::string_view suffix) {
+    if (!name.ends_with(suffix)) return false;
+    const auto scaled = model.Find(name.substr(0, name.size() - suffix.size()));
+    return scaled && model.tensors[static_cast<std::size_t>(*scaled)].dtype == DType::kF8E4M3;
+  });
+}
+
 // The first cast for `tensor`; null if none is.
-const Cast* FirstMatch(std::span<const Cast> casts, const Tensor& tensor) {
+const Cast* FirstMatch(std::span<const Cast> casts, const Model& model, const Tensor& tensor) {
   const auto found = std::ranges::find_if(casts, [&](const Cast& cast) {
-    return (cast.block.empty() || tensor.shape.size() >= kBlockDims) &&
-           cast.match.Matches(tensor.name);
+    const bool passes_over =
+        !cast.block.empty() && (tensor.shape.size() < kBlockDims || IsListedScale(model, tensor));
+    return !passes_over && cast.match.Matches(tensor.name);
   });
   return found == casts.end() ? nullptr : &*found;
 }
@@ -112,6 +127,50 @@ TensorForm PlainForm(const Tensor& tensor, const StoredForm* stored) {
   if (stored == nullptr) return form;
   form.function = stored->function;
   if (stored->dtype) form.dtype = *stored->dtype;
+  return form;
+}
+
+void Apply(const Cast& cast, const Tensor& tensor, TensorForm& form) {
+  form.dtype = cast.to;
+  form.scale = cast.scale;
+  if (cast.block.empty()) return;
+  form.block.assign(tensor.shape.size() - kBlockDims, 1);
+  form.block.insert(form.block.end(), cast.block.begin(), cast.block.end());
+}
+
+// A tensor that the model lists in F8_E4M3 has its scales there, too: a cast can only agree.
+Result<void> CheckListedScales(const Model& model, const Tensor& tensor, const Cast& cast) {
+  TensorForm form;
+  Apply(cast, tensor, form);
+  const Tensor wanted = ScaleTensor(tensor, form);
+  const std::optional<TensorIndex> found = model.Find(wanted.name);
+  if (found && model.tensors[static_cast<std::size_t>(*found)] == wanted) return {};
+  return InputError("tensor " + tensor.name,
+                    "the model lists it in F8_E4M3 " +
+                        std::string(found ? "with other scales " : "without the scales ") +
+                        wanted.name + " than a cast to blocks of " + std::to_string(cast.block[0]) +
+                        "x" + std::to_string(cast.block[1]) + " makes",
+                    "let the model list what the source holds, and casts match that alone");
+}
+
+// `own`: what the family stores; `cast`: the group's for the tensor. Null where there is none.
+Result<TensorForm> DestinationForm(const Model& model, const Tensor& tensor, const StoredForm* own,
+                                   const Cast* cast) {
+  TensorForm form = PlainForm(tensor, own);
+  // A dtype that the family fixes is not the job's to choose.
+  const bool is_fixed = own != nullptr && own->dtype.has_value();
+  if (cast == nullptr || is_fixed) return form;
+  if (cast->to == form.dtype) {
+    if (cast->block.empty()) return form;
+    return CheckListedScales(model, tensor, *cast).map([&form] { return form; });
+  }
+  if (!IsNumber(form.dtype)) {
+    return InputError("tensor " + tensor.name,
+                      "it is " + std::string(Name(form.dtype)) + ", which cannot be cast to " +
+                          std::string(Name(cast->to)),
+                      "let the model list what the source holds, and casts match that alone");
+  }
+  Apply(*cast, tensor, form);
   return form;
 }
 
@@ -137,7 +196,7 @@ Result<FormedModel> Assemble(const Model& model, std::vector<Tensor> tensors,
 Tensor ScaleTensor(const Tensor& tensor, const TensorForm& form) {
   Tensor scale;
   const bool is_f32 = form.scale == ScaleKind::kAmax;
-  scale.name = tensor.name + (is_f32 ? "_scale_inv" : "_scale");
+  scale.name = tensor.name + std::string(is_f32 ? kF32ScaleSuffix : kE8M0ScaleSuffix);
   scale.dtype = is_f32 ? DType::kF32 : DType::kU8;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     scale.shape.push_back(CeilDivide(tensor.shape[d], form.block[d]));
@@ -187,7 +246,7 @@ Result<FormedModel> SourceModel(const Model& model, std::span<const Cast> casts,
   std::vector<FormedTensor> forms;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     TensorForm form = PlainForm(tensors[t], FirstMatch(stored, tensors[t].name));
-    const Cast* cast = FirstMatch(casts, tensors[t]);
+    const Cast* cast = FirstMatch(casts, model, tensors[t]);
     if (cast != nullptr && cast->from && IsNumber(form.dtype)) form.dtype = *cast->from;
     tensors[t].dtype = form.dtype;
     forms.push_back({static_cast<TensorIndex>(t), form, false});
@@ -202,25 +261,11 @@ Result<FormedModel> DestinationModel(const Model& model, std::span<const Cast> c
   const Cast* scaled = nullptr;
   for (std::size_t t = 0; t < model.tensors.size(); ++t) {
     Tensor tensor = model.tensors[t];
-    const StoredForm* own = FirstMatch(stored, tensor.name);
-    TensorForm form = PlainForm(tensor, own);
-    const Cast* cast = FirstMatch(casts, tensor);
-    // A dtype that the family fixes is not the job's to choose.
-    const bool is_fixed = own != nullptr && own->dtype.has_value();
-    if (cast != nullptr && !is_fixed && cast->to != form.dtype) {
-      if (!IsNumber(form.dtype)) {
-        return InputError("tensor " + tensor.name,
-                          "it is " + std::string(Name(form.dtype)) + ", which cannot be cast to " +
-                              std::string(Name(cast->to)),
-                          "let the model list what the source holds, and casts match that alone");
-      }
-      form.dtype = cast->to;
-      form.scale = cast->scale;
-      if (!cast->block.empty()) {
-        form.block.assign(tensor.shape.size() - kBlockDims, 1);
-        form.block.insert(form.block.end(), cast->block.begin(), cast->block.end());
-      }
-    }
+    const Cast* cast = FirstMatch(casts, model, tensor);
+    const Result<TensorForm> found =
+        DestinationForm(model, tensor, FirstMatch(stored, tensor.name), cast);
+    if (!found) return tl::unexpected(found.error());
+    const TensorForm& form = *found;
     tensor.dtype = form.dtype;
     if (!form.block.empty()) {
       scaled = cast;

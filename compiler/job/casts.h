@@ -6,8 +6,9 @@
 // match   name pattern of tensors; the first cast that matches counts
 // to      F8_E4M3 with a block, or F32, BF16, F16
 // block   of F8_E4M3: rows and columns that share a scale. Such a cast is for tensors of at least
-//         two dims (leading ones are not cut into blocks); it passes over others. A tensor t gets
-//         the scales t_scale_inv in F32, value = element * scale
+//         two dims (leading ones are not cut into blocks); it passes over others, and over the
+//         scales of tensors that the model lists in F8_E4M3. A tensor t gets the scales t_scale_inv
+//         in F32, value = element * scale
 // scale   "floor" or "rceil", of block [1, 32]: MXFP8. The scales are t_scale, E8M0 bytes in U8
 // at      "source", the default: who holds the tensor converts it, and the wire has the bytes after
 // from    of a source group: the dtype it holds the tensors in, where that is not the model's

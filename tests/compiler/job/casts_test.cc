@@ -183,6 +183,26 @@ TEST_F(CastsTest, WhatCannotBeCastIsRefused) {
   EXPECT_THAT(refusal(kFp8), HasSubstr("its scales would be w_scale_inv, which the model lists"));
 }
 
+// No cast leads from blocks to others, and the scales a model lists get none of their own.
+TEST_F(CastsTest, WhatTheModelListsInBlocksStaysInThem) {
+  const auto of_blocks = [](const std::string& block) {
+    return JobText(
+        Side("0-1", Rows(2)),
+        Cast("4", 1, R"json({"match": "*", "to": "F8_E4M3", "block": )json" + block + "}"));
+  };
+  Write("model.json", R"json({"w": {"shape": [200, 96], "dtype": "F8_E4M3"},
+                              "w_scale_inv": {"shape": [4, 3], "dtype": "F32"}})json");
+  const Job same = MustRead(of_blocks("[50, 32]"));
+  EXPECT_EQ(Names(same.records), "w F8_E4M3 200 96; w_scale_inv F32 4 3; ");
+  EXPECT_TRUE(same.records.converted.empty());
+  EXPECT_EQ(Refusal(of_blocks("[100, 96]")),
+            "job.json: destination: casts: tensor w: the model lists it in F8_E4M3 with other "
+            "scales w_scale_inv than a cast to blocks of 100x96 makes; let the model list what the "
+            "source holds, and casts match that alone");
+  Write("model.json", R"json({"w": {"shape": [200, 96], "dtype": "F8_E4M3"}})json");
+  EXPECT_THAT(Refusal(of_blocks("[50, 32]")), HasSubstr("without the scales w_scale_inv"));
+}
+
 TEST_F(CastsTest, AParameterThatIsConvertedIsNotInPlace) {
   EXPECT_EQ(Refusal(JobText(Side("0-1", Rows(2)), Cast("0-1", 2, kFp8),
                             R"json({"inPlace": [["w", "w"]]})json")),
