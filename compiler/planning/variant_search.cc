@@ -50,6 +50,9 @@ constexpr std::size_t kMostItems = 20'000;
 // Where NICs alone limit a refit that is shorter, it is rounds that it loses its time to, not what
 // trees could help.
 constexpr double kShortSeconds = 0.005;
+// More channels a peer cost memory of NCCL's for every peer: they are for plans that are so much
+// faster with them.
+constexpr double kWorthChannels = 0.99;
 // Of TreeSearchSize(): beyond it trees are sought only where nothing else does.
 constexpr double kMostTreeSearch = 200'000;
 
@@ -166,6 +169,11 @@ class VariantSearch {
     AddSending(domains_);
     const Variant first{1, kMostPhases, 0};
     if (Result<void> searched = Search(first); !searched) return searched;
+    Result<bool> widened = WidenPeers();
+    if (!widened) return tl::unexpected(widened.error());
+    if (*widened) {
+      if (Result<void> searched = Search(first); !searched) return searched;
+    }
     if (!IsEnough() && best_.transfers.size() <= kMostTransfers) {
       Variant next = first;
       if (HasSharedExits(first)) {
@@ -193,6 +201,27 @@ class VariantSearch {
     }
     best_.Swap(plan_);
     return {};
+  }
+
+  // As many channels a peer as fill a NIC may be too few for NVLink: over a peer's channels no flow
+  // is faster than their share of it. True if the plan kept so far is better off with more.
+  Result<bool> WidenPeers() {
+    if (IsEnough() || choice_.seconds <= 0 || best_.transfers.size() > kMostTransfers) return false;
+    std::int64_t& channels = plan_.channels.channels_per_net_peer;
+    const std::int64_t most = cost_model_.Channels().channels;
+    std::int64_t best = channels;
+    best_.Swap(plan_);
+    while (channels > 0 && channels * 2 <= most) {
+      channels *= 2;
+      const Result<double> seconds = cost_model_.PredictSeconds(plan_);
+      if (!seconds) return tl::unexpected(seconds.error());
+      if (*seconds > kWorthChannels * choice_.seconds) continue;
+      choice_.seconds = *seconds;
+      best = channels;
+    }
+    best_.Swap(plan_);
+    std::swap(channels, best);
+    return channels != best;
   }
 
   struct Variant {
