@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compiler/planning/domain_ways.h"
+#include "compiler/planning/door_costs.h"
 #include "compiler/planning/least_arborescence.h"
 #include "compiler/planning/linear_program.h"
 #include "compiler/planning/water_filling.h"
@@ -55,7 +56,8 @@ class TreeSearch {
         resources_(resources),
         bundles_(bundles),
         domain_count_(resources.domains.size()),
-        ways_(bundles, domain_count_, kCrossingCost) {}
+        ways_(bundles, domain_count_, kCrossingCost),
+        doors_(deliveries, demand, resources, bundles, ways_, kHopCost) {}
 
   Result<DeliveryTrees> Run() {
     CollectTraffic();
@@ -116,9 +118,11 @@ class TreeSearch {
   }
 
   void CollectTraffic() {
-    for (GroupTraffic& type : FindGroupTraffic(deliveries_, demand_, resources_)) {
-      total_bytes_ += static_cast<double>(type.bytes);
-      result_.traffic.push_back({std::move(type), {}});
+    for (const GroupTraffic& type : FindGroupTraffic(deliveries_, demand_, resources_)) {
+      for (GroupTraffic& part : doors_.Parts(type)) {
+        total_bytes_ += static_cast<double>(part.bytes);
+        result_.traffic.push_back({std::move(part), {}});
+      }
     }
   }
 
@@ -194,35 +198,10 @@ class TreeSearch {
                       "give it a NIC on such a rail, or leave it out of the job");
   }
 
-  // By domain and bundle: what bytes of type `k` pay to get there from where they are in the
-  // domain, over NVLink: nothing where receivers or, in a domain of holders, all holders are.
   const std::vector<double>& HopCosts(std::size_t k) {
     if (hop_costs_.empty()) hop_costs_.resize(result_.traffic.size());
     std::vector<double>& costs = hop_costs_[k];
-    if (!costs.empty()) return costs;
-    costs.assign(ways_.door_count(), kHopCost);
-    const TreeTraffic& type = result_.traffic[k];
-    const DeliveryGroup& group = deliveries_.groups[type.group];
-    const auto forgive = [&](RankIndex r, double share) {
-      const BundleIndex bundle = bundles_.OfRank(r);
-      if (bundle == kNoBundle) return;
-      double& cost = costs[ways_.Door(resources_.domain[At(r)], bundle)];
-      cost = std::max(0.0, cost - share * kHopCost);
-    };
-    for (const GroupDomain& domain : group.domains) {
-      for (const RankIndex r : domain.receivers) forgive(r, 1);
-    }
-    for (const std::size_t i : type.classes) {
-      const GroupClass& c = group.classes[i];
-      const double share = static_cast<double>(demand_.classes[At(c.demand_class)].bytes) /
-                           static_cast<double>(type.bytes);
-      std::set<std::size_t> doors;
-      for (const RankIndex h : c.holders) {
-        const BundleIndex bundle = bundles_.OfRank(h);
-        if (bundle == kNoBundle) continue;
-        if (doors.insert(ways_.Door(resources_.domain[At(h)], bundle)).second) forgive(h, share);
-      }
-    }
+    if (costs.empty()) costs = doors_.Of(result_.traffic[k]);
     return costs;
   }
 
@@ -467,6 +446,7 @@ class TreeSearch {
   const RailBundles& bundles_;
   std::size_t domain_count_;
   DomainWays ways_;
+  DoorCosts doors_;
   double total_bytes_ = 0;
   double fastest_ = 0;
   DeliveryTrees result_;
