@@ -7,6 +7,7 @@
 #include "foundation/json_writer.h"
 #include "foundation/strict_json.h"
 #include "schedules/channel_hints.h"
+#include "schedules/shortest_hop.h"
 #include "simulator/constants/default_constants.h"
 
 namespace reshard {
@@ -18,6 +19,8 @@ constexpr NumberRange kMemoryKiB{0, 1 << 20, false};
 constexpr NumberRange kMemoryMiB{0, 1 << 20, false};
 constexpr NumberRange kStepKiB{0, 1 << 20, true};
 constexpr NumberRange kShare{0, 1, true};
+constexpr NumberRange kNvlinkHopShare{kShortestNvlinkHop, 1, false};
+constexpr NumberRange kNetworkHopShare{kShortestNetworkHop, 1, false};
 constexpr IntegerRange kPxn{0, kPxnForAll};
 constexpr IntegerRange kChannels{1, kMostChannels};
 // Products of counts and sizes then stay far from 64 bits.
@@ -41,8 +44,8 @@ constexpr Field kFields[] = {
     {"networkStepKiB", kStepKiB, &Constants::network_step_kib},
     {"nvlinkStepKiB", kStepKiB, &Constants::nvlink_step_kib},
     {"llKiB", kMemoryKiB, &Constants::ll_kib},
-    {"llNvlinkLatencyShare", kShare, &Constants::ll_nvlink_latency_share},
-    {"llNetworkLatencyShare", kShare, &Constants::ll_network_latency_share},
+    {"llNvlinkLatencyShare", kNvlinkHopShare, &Constants::ll_nvlink_latency_share},
+    {"llNetworkLatencyShare", kNetworkHopShare, &Constants::ll_network_latency_share},
     {"pxn", kPositiveNumber, nullptr, &Constants::pxn, kPxn},
     {"hostNodeUs", kDurationUs, &Constants::host_node_us},
     {"groupUs", kDurationUs, &Constants::group_us},

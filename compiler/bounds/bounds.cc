@@ -11,6 +11,7 @@
 
 #include "compiler/bounds/fabric_rates.h"
 #include "schedules/number_text.h"
+#include "schedules/shortest_hop.h"
 
 namespace reshard {
 namespace {
@@ -358,12 +359,6 @@ class BoundCalculator {
             fmt::format("latency: one {} hop of {:.1f} us",
                         network_us >= nvlink_us ? "network" : "NVLink", us)};
   }
-
-  // A cluster's latencies are those of protocol Simple; NCCL sends its shortest messages by LL,
-  // whose hops take these parts of them (graph/tuning.cc, hardware latencies: NVLink 0.6 of 3.4 us,
-  // network 2.7 of 14 us).
-  static constexpr double kShortestNvlinkHop = 0.17;
-  static constexpr double kShortestNetworkHop = 0.19;
 
   // Distinct holder sets beyond this many add nothing but time.
   static constexpr std::size_t kMaxDomainSets = 4096;

@@ -69,6 +69,24 @@ TEST(ConstantsTest, AFileReplacesThem) {
   EXPECT_EQ(edited->group_us, 5);
 }
 
+// Else a prediction could be below the bound, which counts these (schedules/shortest_hop.h).
+TEST(ConstantsTest, NoHopIsShorterThanTheBounds) {
+  EXPECT_TRUE(
+      ParseConstants(Replaced(DefaultText(), "\"value\": 0.18", "\"value\": 0.17"), "mine.json"));
+  const Result<Constants> nvlink =
+      ParseConstants(Replaced(DefaultText(), "\"value\": 0.18", "\"value\": 0.16"), "mine.json");
+  ASSERT_FALSE(nvlink);
+  EXPECT_THAT(
+      ToString(nvlink.error()),
+      HasSubstr("llNvlinkLatencyShare.value: must be at least 0.17 and at most 1, got 0.16"));
+  const Result<Constants> network =
+      ParseConstants(Replaced(DefaultText(), "\"value\": 0.19", "\"value\": 0.1"), "mine.json");
+  ASSERT_FALSE(network);
+  EXPECT_THAT(
+      ToString(network.error()),
+      HasSubstr("llNetworkLatencyShare.value: must be at least 0.19 and at most 1, got 0.1"));
+}
+
 TEST(ConstantsTest, TheDigestIsOfValuesAlone) {
   const std::string digest = ConstantsDigest(*DefaultConstants());
   EXPECT_THAT(digest, MatchesRegex("[0-9a-f]{32}"));
