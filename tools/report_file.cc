@@ -1,6 +1,7 @@
 #include "tools/report_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -56,6 +57,21 @@ Result<std::vector<ReportSection>> DrawingSections(const ReportInput& input) {
 }
 
 }  // namespace
+
+std::vector<ReportSection> ScenarioSections(const Scenarios& scenarios, const Scenario& unchanged) {
+  std::vector<ReportSection> sections;
+  const auto add = [&](const char* id, const char* title, const char* heading,
+                       const std::vector<Scenario>& list, std::string svg) {
+    if (list.empty()) return;
+    const std::vector<Scenario> rows = WithUnchanged(unchanged, list);
+    sections.push_back({id, title, "", fmt::format("{}", fmt::join(ScenarioNotes(rows), "; ")),
+                        ScenarioTable(heading, rows), std::move(svg)});
+  };
+  add("what-if", "What if", "what if", scenarios.what_if, "");
+  add("sweep", "Sweep", "sweep", scenarios.swept,
+      scenarios.sweep ? DrawSweep(*scenarios.sweep, scenarios.swept) : "");
+  return sections;
+}
 
 Result<WrittenReport> WriteReport(const std::string& path, const ReportInput& input) {
   ReportContents contents;

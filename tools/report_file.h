@@ -12,6 +12,7 @@
 #include "simulator/simulate.h"
 #include "tools/html_report.h"
 #include "tools/plan_summary.h"
+#include "tools/scenarios.h"
 #include "tools/text_table.h"
 #include "topology/cluster.h"
 
@@ -32,6 +33,10 @@ struct WrittenReport {
   std::string path;
   std::int64_t bytes = 0;
 };
+
+// A part of the page for each of what-if and sweep: the table, `unchanged` its first row, below it
+// the plot of a sweep.
+std::vector<ReportSection> ScenarioSections(const Scenarios& scenarios, const Scenario& unchanged);
 
 // Simulates once more, the long way, draws, and writes the page to `path`.
 Result<WrittenReport> WriteReport(const std::string& path, const ReportInput& input);

@@ -153,7 +153,7 @@ Result<ReplayOverlay> ReadOverlay(const std::string& path, const Subject& subjec
 Result<WrittenReport> WriteReportPage(const Arguments& arguments, const Subject& subject,
                                       const Constants& constants, const SimulationResult& result,
                                       const PlanSummary& summary, double commit_seconds,
-                                      const Files& files,
+                                      const Files& files, const Scenarios& scenarios,
                                       const std::optional<PlannerComparison>& comparison) {
   ReportInput input{arguments.input, subject.plan, subject.cluster, constants,
                     result,          summary,      commit_seconds,  {}};
@@ -161,6 +161,10 @@ Result<WrittenReport> WriteReportPage(const Arguments& arguments, const Subject&
     for (OverlayTable& part : OverlayTables(*files.overlay, subject.plan)) {
       input.more.push_back({"overlay", std::move(part.title), "", "", std::move(part.table), ""});
     }
+  }
+  for (ReportSection& section :
+       ScenarioSections(scenarios, UnchangedScenario(subject.plan, result.seconds))) {
+    input.more.push_back(std::move(section));
   }
   if (comparison) {
     input.more.push_back({"comparison", "Planners compared", "",
@@ -172,7 +176,8 @@ Result<WrittenReport> WriteReportPage(const Arguments& arguments, const Subject&
 
 Result<Files> WriteFiles(const Arguments& arguments, const Subject& subject,
                          const Constants& constants, const SimulationResult& result,
-                         const PlanSummary& summary, double commit_seconds, Progress& progress) {
+                         const PlanSummary& summary, double commit_seconds,
+                         const Scenarios& scenarios, Progress& progress) {
   Files files;
   if (!arguments.overlay.empty()) {
     progress.Begin("reading what was measured");
@@ -190,7 +195,7 @@ Result<Files> WriteFiles(const Arguments& arguments, const Subject& subject,
   if (!arguments.report.empty()) {
     progress.Begin("writing the report");
     Result<WrittenReport> report = WriteReportPage(arguments, subject, constants, result, summary,
-                                                   commit_seconds, files, std::nullopt);
+                                                   commit_seconds, files, scenarios, std::nullopt);
     if (!report) return tl::unexpected(report.error());
     files.report = *std::move(report);
   }
@@ -229,7 +234,7 @@ Result<Compared> ComparePlannersOf(const Arguments& arguments, bool is_job,
   if (!summary) return tl::unexpected(summary.error());
   Result<WrittenReport> report =
       WriteReportPage(arguments, *subject, constants, *result, *summary,
-                      PredictCommitSeconds(subject->plan.job, subject->cluster, constants), {},
+                      PredictCommitSeconds(subject->plan.job, subject->cluster, constants), {}, {},
                       compared.comparison);
   if (!report) return tl::unexpected(report.error());
   compared.report = *std::move(report);
@@ -342,12 +347,12 @@ Result<void> Run(int argc, char** argv) {
   if (!summary) return tl::unexpected(summary.error());
   const double commit_seconds =
       PredictCommitSeconds(subject->plan.job, subject->cluster, *constants);
-  const Result<Files> files =
-      WriteFiles(arguments, *subject, *constants, *result, *summary, commit_seconds, progress);
-  if (!files) return tl::unexpected(files.error());
   const Result<Scenarios> scenarios =
       RunScenarios(arguments.scenarios, subject->plan, *constants, progress);
   if (!scenarios) return tl::unexpected(scenarios.error());
+  const Result<Files> files = WriteFiles(arguments, *subject, *constants, *result, *summary,
+                                         commit_seconds, *scenarios, progress);
+  if (!files) return tl::unexpected(files.error());
   progress.End();
   if (arguments.json) {
     PrintJson(*summary, *result, commit_seconds, ConstantsDigest(*constants), simulate_seconds,

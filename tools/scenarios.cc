@@ -94,14 +94,18 @@ void AppendFields(const Scenarios& scenarios, JsonValue::Object& fields) {
   }
 }
 
+std::vector<Scenario> WithUnchanged(const Scenario& unchanged, const std::vector<Scenario>& list) {
+  std::vector<Scenario> rows = {unchanged};
+  rows.insert(rows.end(), list.begin(), list.end());
+  return rows;
+}
+
 std::string ScenariosText(const Scenarios& scenarios, const Scenario& unchanged) {
   std::string text;
   for (const auto& [heading, list] :
        {std::pair("what if", &scenarios.what_if), std::pair("sweep", &scenarios.swept)}) {
     if (list->empty()) continue;
-    std::vector<Scenario> rows = {unchanged};
-    rows.insert(rows.end(), list->begin(), list->end());
-    text += "\n" + ScenarioText(heading, rows);
+    text += "\n" + ScenarioText(heading, WithUnchanged(unchanged, *list));
   }
   return text;
 }

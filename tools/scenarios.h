@@ -40,6 +40,8 @@ Result<Scenarios> RunScenarios(const ScenarioRequest& request, const Plan& plan,
 
 // Fields "scenarios" and "sweep" of --json, where there are such.
 void AppendFields(const Scenarios& scenarios, JsonValue::Object& fields);
+// `list` after `unchanged`: the rows of a table.
+std::vector<Scenario> WithUnchanged(const Scenario& unchanged, const std::vector<Scenario>& list);
 // A table for each of both, with a blank line before it; `unchanged` is its first row.
 std::string ScenariosText(const Scenarios& scenarios, const Scenario& unchanged);
 

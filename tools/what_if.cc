@@ -139,7 +139,7 @@ Scenario UnchangedScenario(const Plan& plan, double predicted_seconds) {
           {predicted_seconds, ""}};
 }
 
-std::string ScenarioText(std::string_view heading, std::span<const Scenario> scenarios) {
+TextTable ScenarioTable(std::string_view heading, std::span<const Scenario> scenarios) {
   TextTable table({{std::string(heading), Alignment::kLeft},
                    {"lower bound", Alignment::kRight},
                    {"old plan", Alignment::kRight},
@@ -147,24 +147,40 @@ std::string ScenarioText(std::string_view heading, std::span<const Scenario> sce
                    {"recompiled", Alignment::kRight},
                    {"gap", Alignment::kRight},
                    {"what binds", Alignment::kLeft}});
-  std::string notes;
   for (const Scenario& scenario : scenarios) {
     const std::optional<double>& bound = scenario.lower_bound_seconds;
     table.AddRow({scenario.edits, bound ? SecondsText(*bound) : "", TimeText(scenario.old_plan),
                   GapText(scenario.old_plan, bound), TimeText(scenario.recompiled),
                   GapText(scenario.recompiled, bound), scenario.bound_by});
+  }
+  return table;
+}
+
+std::vector<std::string> ScenarioNotes(std::span<const Scenario> scenarios) {
+  std::vector<std::string> notes;
+  for (const Scenario& scenario : scenarios) {
     const std::string& old_reason = scenario.old_plan.reason;
     const std::string& new_reason = scenario.recompiled.reason;
     if (!old_reason.empty() && old_reason == new_reason) {
-      notes += fmt::format("{}: {}\n", scenario.edits, old_reason);
+      notes.push_back(fmt::format("{}: {}", scenario.edits, old_reason));
       continue;
     }
-    if (!old_reason.empty()) notes += fmt::format("{}, old plan: {}\n", scenario.edits, old_reason);
+    if (!old_reason.empty()) {
+      notes.push_back(fmt::format("{}, old plan: {}", scenario.edits, old_reason));
+    }
     if (!new_reason.empty()) {
-      notes += fmt::format("{}, recompiled: {}\n", scenario.edits, new_reason);
+      notes.push_back(fmt::format("{}, recompiled: {}", scenario.edits, new_reason));
     }
   }
-  return table.Text() + (notes.empty() ? "" : "\n" + notes);
+  return notes;
+}
+
+std::string ScenarioText(std::string_view heading, std::span<const Scenario> scenarios) {
+  std::string text = ScenarioTable(heading, scenarios).Text();
+  const std::vector<std::string> notes = ScenarioNotes(scenarios);
+  if (!notes.empty()) text += "\n";
+  for (const std::string& note : notes) text += note + "\n";
+  return text;
 }
 
 JsonValue ScenariosToJson(std::span<const Scenario> scenarios) {

@@ -38,8 +38,11 @@ Result<Scenario> RunScenario(const Plan& plan, const std::string& edits,
 // The plan as it is, to compare with.
 Scenario UnchangedScenario(const Plan& plan, double predicted_seconds);
 
-// A row each, `heading` over their edits, and below them why a plan cannot run. Ends with a line
-// break.
+// A row each, `heading` over their edits.
+TextTable ScenarioTable(std::string_view heading, std::span<const Scenario> scenarios);
+// Why a plan cannot run, a line each, without line breaks.
+std::vector<std::string> ScenarioNotes(std::span<const Scenario> scenarios);
+// The table, and the notes below it. Ends with a line break.
 std::string ScenarioText(std::string_view heading, std::span<const Scenario> scenarios);
 
 // The elements of "scenarios" in --json.

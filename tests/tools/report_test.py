@@ -80,9 +80,12 @@ class WithReport(unittest.TestCase):
         cls.folder = cls.keep or pathlib.Path(cls.temporary.name)
         job = cls.source / "schedules/reference/tiny-moe.job.json"
         cls.page = cls.folder / "tiny-moe <&>.html"
-        done = subprocess.run([cls.programs / "reshard-simulate", job, "--report", cls.page, "--compare", "all"],
-                              capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
+        cls.scenarios = cls.folder / "scenarios.html"
+        for page, options in ((cls.page, ["--compare", "all"]),
+                              (cls.scenarios, ["--what-if", "nic 9=0", "--what-if", "spine=4", "--sweep", "nicGBps=24,96"])):
+            done = subprocess.run([cls.programs / "reshard-simulate", job, "--report", page, *options],
+                                  capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
         cls.text = cls.page.read_text(encoding="utf-8")
 
     @classmethod
@@ -105,6 +108,20 @@ class Report(WithReport):
         for word in ("domain 2 ingress", "lower bound", "predicted time", "NIC in", "over bound", "megatron", "predictions of a flow-level simulator"):
             self.assertIn(word, words)
         self.assertNotIn("{{", self.text)
+
+    def test_scenarios_are_on_the_page(self):
+        page = Page()
+        page.feed(self.scenarios.read_text(encoding="utf-8"))
+        page.close()
+        self.assertEqual(page.faults, [])
+        for part in ("summary", "what-if", "sweep", "utilisation"):
+            self.assertIn(part, page.ids)
+        self.assertNotIn("comparison", page.ids)
+        self.assertEqual(page.tags.count("svg"), 5)
+        self.assertEqual(page.texts.count("unchanged"), 2)
+        words = " ".join(page.texts)
+        for word in ("recompiled", "nic 9=0", "cannot run", "GPU 9: has no NIC", "spine=4", "nicGBps=24"):
+            self.assertIn(word, words)
 
     def test_the_page_needs_nothing_but_itself(self):
         page = Page()
@@ -142,17 +159,23 @@ class ReportInBrowser(WithReport):
                 self.assertGreater(colours, 50, "the page looks blank")
 
     def test_it_fits_a_phone_and_a_desk(self):
+        self.fits(self.page, 4)
+
+    def test_scenarios_fit_a_phone_and_a_desk(self):
+        self.fits(self.scenarios, 5)
+
+    def fits(self, page, drawings):
         # A page around it measures how wide it is, and what of it is seen.
         frame = self.folder / "frame.html"
         for width in (PHONE, DESK):
             frame.write_text(f"""<!DOCTYPE html><iframe width={width} height=900 style="border:0"
-src="{self.page.as_uri()}" onload="const inner = this.contentDocument;
+src="{page.as_uri()}" onload="const inner = this.contentDocument;
 document.title = 'width ' + inner.documentElement.scrollWidth + ' drawings ' +
 [...inner.querySelectorAll('figure svg')].filter(s => s.getBoundingClientRect().height > 100).length">
 </iframe>""")
             shown = self.chromium("--allow-file-access-from-files", "--dump-dom",
                                   "--virtual-time-budget=5000", frame.as_uri())
-            self.assertIn(f"<title>width {width} drawings 4</title>", shown)
+            self.assertIn(f"<title>width {width} drawings {drawings}</title>", shown)
 
 
 if __name__ == "__main__":
