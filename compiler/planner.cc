@@ -10,6 +10,7 @@
 #include "compiler/baselines/m2n_planner.h"
 #include "compiler/baselines/megatron_planner.h"
 #include "compiler/baselines/nemo_planner.h"
+#include "compiler/baselines/packed_planner.h"
 #include "compiler/planning/optimal_planner.h"
 
 namespace reshard {
@@ -31,6 +32,7 @@ constexpr KnownPlanner kPlanners[] = {
     {"awex", Make<AwexPlanner>},         {"broadcast", Make<BroadcastPlanner>},
     {"direct", Make<DirectPlanner>},     {"m2n", Make<M2nPlanner>},
     {"megatron", Make<MegatronPlanner>}, {"nemo", Make<NemoPlanner>},
+    {"packed", Make<PackedPlanner>},
 };
 
 }  // namespace

@@ -64,6 +64,9 @@ struct TrafficPhase {
 struct TrafficStream {
   std::string name;  // "stage 2"
   std::vector<TrafficPhase> phases;
+  // It begins when all streams of the turn before have ended; those of one turn run together. Turns
+  // ascend from stream to stream, from 0 and without a gap.
+  std::int32_t turn = 0;
   bool operator==(const TrafficStream&) const = default;
 };
 

@@ -138,6 +138,10 @@ Result<void> ReadOmissions(const format::Traffic& message, const SectionContext&
 std::string EncodeTraffic(const Traffic& traffic) {
   format::Traffic message;
   NameWriter names(message.mutable_stream_name());
+  // Only where there are several, so that other files stay as they were.
+  if (!traffic.streams.empty() && traffic.streams.back().turn != 0) {
+    for (const TrafficStream& stream : traffic.streams) message.add_stream_turn(stream.turn);
+  }
   for (const TrafficStream& stream : traffic.streams) {
     names.Add(stream.name);
     message.add_stream_phases(static_cast<std::uint32_t>(stream.phases.size()));
@@ -162,12 +166,15 @@ Result<void> DecodeTraffic(std::string_view bytes, const SectionContext& context
   auto names = ReadNames(message->stream_name(), context);
   if (!names) return tl::unexpected(names.error());
   PhaseReader phases(*message);
+  const bool has_turns = !message->stream_turn().empty();  // older files have one turn
   if (!AllOfSize(static_cast<std::int64_t>(names->size()), message->stream_phases()) ||
+      (has_turns && !AllOfSize(static_cast<std::int64_t>(names->size()), message->stream_turn())) ||
       !phases.IsWhole()) {
     return context.Malformed("columns of streams, phases, flows or copies differ in length");
   }
   for (std::size_t i = 0; i < names->size(); ++i) {
-    TrafficStream stream{std::move((*names)[i]), {}};
+    TrafficStream stream{
+        std::move((*names)[i]), {}, has_turns ? message->stream_turn(static_cast<int>(i)) : 0};
     for (std::uint32_t k = 0; k < message->stream_phases(static_cast<int>(i)); ++k) {
       stream.phases.push_back(phases.Next());
     }

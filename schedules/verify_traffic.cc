@@ -47,6 +47,11 @@ class TrafficVerifier {
       return Broken(1, fmt::format("rank {}", rank), "it has a schedule in a simulation-only plan");
     }
     for (std::size_t s = 0; s < traffic_.streams.size(); ++s) {
+      const std::int64_t last = s == 0 ? 0 : traffic_.streams[s - 1].turn;
+      const std::int64_t step = traffic_.streams[s].turn - last;
+      if (step < 0 || step > (s == 0 ? 0 : 1)) {
+        return Broken(6, fmt::format("stream {}", s), "turns do not ascend from 0 one by one");
+      }
       for (std::size_t p = 0; p < traffic_.streams[s].phases.size(); ++p) {
         const std::string place = fmt::format("stream {}, phase {}", s, p);
         Result<void> done = CheckPhase(traffic_.streams[s].phases[p], place);

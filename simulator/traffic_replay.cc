@@ -87,7 +87,7 @@ class TrafficReplay {
     }
     FlowEngine engine(table_, {machine_.capacities().begin(), machine_.capacities().end()});
     engine_ = &engine;
-    for (std::size_t s = 0; s < states_.size(); ++s) BeginPhase(s, 0);
+    BeginTurns(0);
     engine.UpdateRates(0);
     if (Result<void> ran = RunEvents(); !ran) return tl::unexpected(ran.error());
     return std::move(times_);
@@ -111,6 +111,7 @@ class TrafficReplay {
         timers_.Set(static_cast<std::int32_t>(stream), kNever);
         TimerRang(stream, now);
       }
+      BeginTurns(now);
       engine_->UpdateRates(now);
     }
     for (const StreamState& state : states_) {
@@ -193,11 +194,23 @@ class TrafficReplay {
     ++states_[stream].running;
   }
 
+  // Begins the streams of the next turn once none of the turns before runs any more.
+  void BeginTurns(Nanoseconds now) {
+    while (unfinished_ == 0 && begun_ < states_.size()) {
+      const std::size_t first = begun_;
+      const std::int32_t turn = traffic_.streams[first].turn;
+      while (begun_ < states_.size() && traffic_.streams[begun_].turn == turn) ++begun_;
+      unfinished_ = begun_ - first;
+      for (std::size_t s = first; s < begun_; ++s) BeginPhase(s, now);
+    }
+  }
+
   void BeginPhase(std::size_t stream, Nanoseconds now) {
     StreamState& state = states_[stream];
     times_.end = std::max(times_.end, now);
     if (state.phase == traffic_.streams[stream].phases.size()) {
       state.part = Part::kDone;
+      --unfinished_;
       return;
     }
     const TrafficPhase& phase = PhaseOf(stream);
@@ -356,7 +369,9 @@ class TrafficReplay {
   std::vector<std::size_t> stream_of_flow_;
   FlowEngine* engine_ = nullptr;
   std::vector<StreamState> states_;
-  InstantTree timers_;  // per stream
+  std::size_t begun_ = 0;       // streams, in their order
+  std::size_t unfinished_ = 0;  // of them
+  InstantTree timers_;          // per stream
   TrafficTimes times_;
 };
 

@@ -35,11 +35,17 @@ COLUMNS = ["*.q_proj.weight", "*.k_proj.weight", "*.v_proj.weight", "*.q_a_proj.
 ROWS = ["*.o_proj.weight", "*.down_proj.weight", "*.experts.*.down_proj.weight_scale_inv"]
 
 
+# nccl_m2n's benchmark of one tensor (benchmarks/reshard_bench.cc) moves ncclInt8, whatever the model has.
+BENCH_DTYPE = "I8"
+# Of four replicas two send where M2N goes by domains (getTargetRepRange() of src/reshard_loadbalance.cc).
+BENCH_SOURCE, BENCH_REPLICAS = "0-31", 2
+
+
 @dataclasses.dataclass(frozen=True)
 class Step:
     planner: str
     tensors: str = "all"  # of the job: all, bulk, rest
-    layout: str = "m2n"  # of the destination: M2N's rules, or the job's own
+    layout: str = "m2n"  # m2n: the destination by M2N's rules; own: the job's; bench: as M2N's benchmark
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,29 +57,30 @@ class Row:
     published: tuple  # seconds: one figure, or the ends of a range
 
 
-SHARD_TO_SHARD = (Step("m2n", "bulk"), Step("nemo", "rest"))
+SHARD_TO_SHARD = (Step("m2n", "bulk"), Step("packed", "rest"))
 TWO_STEPS = "m2n, then the rest broadcast"
+NEMO = (Step("nemo", layout="own"),)
+PACKED = (Step("packed", layout="own"),)
 DIRECT = (Step("direct"),)
 M2N = (Step("m2n"),)
-OWN_DIRECT = (Step("direct", layout="own"),)
-OWN_M2N = (Step("m2n", layout="own"),)
-BROADCAST = (Step("broadcast", layout="own"),)
+BENCH_DIRECT = (Step("direct", layout="bench"),)
+BENCH_M2N = (Step("m2n", layout="bench"),)
 
 TABLE = (
     Row("J1", "deepseek-v3-gb200-256", "m2n", M2N, (1.447,)),
     Row("J1", "deepseek-v3-gb200-256", "direct", DIRECT, (3.838,)),
     Row("J2", "qwen3-235b-gb200-128", "m2n", M2N, (0.989,)),
     Row("J2", "qwen3-235b-gb200-128", "direct", DIRECT, (2.175,)),
-    Row("J3", "deepseek-v3-h100-512", "broadcast", BROADCAST, (14.9,)),
-    Row("J3", "deepseek-v3-h100-512", TWO_STEPS, SHARD_TO_SHARD, (2.39, 2.83)),
-    Row("J4", "deepseek-v3-gb200-512", "broadcast", BROADCAST, (6.1,)),
+    Row("J3", "deepseek-v3-h100-512", "packed", PACKED, (14.9,)),
+    Row("J3", "deepseek-v3-h100-512", "nemo", NEMO, (2.39, 2.83)),
+    Row("J4", "deepseek-v3-gb200-512", "packed", PACKED, (6.1,)),
     Row("J4", "deepseek-v3-gb200-512", TWO_STEPS, SHARD_TO_SHARD, (1.93, 2.59)),
-    Row("J5", "qwen3-235b-h100-256", "broadcast", BROADCAST, (6.4,)),
+    Row("J5", "qwen3-235b-h100-256", "packed", PACKED, (6.4,)),
     Row("J5", "qwen3-235b-h100-256", TWO_STEPS, SHARD_TO_SHARD, (1.9,)),
-    Row("J8", "qwen3-30b-h100-32", TWO_STEPS, SHARD_TO_SHARD, (0.74, 1.00)),
-    Row("J9", "qwen3-4b-h100-16", TWO_STEPS, SHARD_TO_SHARD, (0.21, 0.34)),
-    Row("J10", "moe-ffn-nvl72", "direct", OWN_DIRECT, (0.0773,)),
-    Row("J10", "moe-ffn-nvl72", "m2n", OWN_M2N, (0.0098,)),
+    Row("J8", "qwen3-30b-h100-32", "nemo", NEMO, (0.74, 1.00)),
+    Row("J9", "qwen3-4b-h100-16", "nemo", NEMO, (0.21, 0.34)),
+    Row("J10", "moe-ffn-nvl72", "direct", BENCH_DIRECT, (0.0773,)),
+    Row("J10", "moe-ffn-nvl72", "m2n", BENCH_M2N, (0.0098,)),
 )
 
 
@@ -106,7 +113,11 @@ def write_job(row, step, folder):
     job["cluster"] = str(REFERENCE / job["cluster"])
     if isinstance(job["model"], str):
         job["model"] = str(REFERENCE / job["model"])
-    if step.layout == "m2n":
+    if step.layout == "bench":
+        job["model"]["moe"]["dtype"] = BENCH_DTYPE
+        job["source"]["gpus"] = BENCH_SOURCE
+        job["source"]["layout"]["explicit"]["meshes"]["experts"]["axes"][0] = ["replica", BENCH_REPLICAS]
+    elif step.layout == "m2n":
         side = job["destination"]
         side["layout"] = m2n_destination(row.job, count_gpus(side["gpus"]), side["layout"]["vllm"]["tensor"], step.tensors)
         if step.tensors != "all":

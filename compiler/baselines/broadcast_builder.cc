@@ -7,13 +7,6 @@
 #include "foundation/checked_arithmetic.h"
 
 namespace reshard {
-namespace {
-
-constexpr std::int64_t kBucketBytes = std::int64_t{1} << 30;
-
-std::int64_t BucketsOf(std::int64_t bytes) { return CeilDivide(bytes, kBucketBytes); }
-
-}  // namespace
 
 BroadcastBuilder::BroadcastBuilder(const Plan& plan, const WrittenSide& source)
     : plan_(plan),
@@ -64,18 +57,21 @@ void BroadcastBuilder::Add(const PlacedTensors& placed) {
   }
 }
 
-void BroadcastBuilder::AppendTo(TrafficStream& stream, StagingMeter& staging) const {
+void BroadcastBuilder::AppendTo(std::vector<TrafficStream>& streams, StagingMeter& staging) const {
+  std::vector<BufferedStage> stages;
   for (std::size_t number = 0; number < stages_.size(); ++number) {
     if (stages_[number].bytes == 0) continue;
-    AppendGather(stages_[number], stream, staging);
-    AppendBroadcast(number, stream, staging);
+    BufferedStage& stage = stages.emplace_back();
+    stage.buckets = BucketsOf(stages_[number].bytes);
+    FillGather(stages_[number], stage, staging);
+    FillBroadcast(number, stage, staging);
   }
+  AppendDoubleBuffered(stages, streams);
 }
 
-void BroadcastBuilder::AppendGather(const Stage& stage, TrafficStream& stream,
-                                    StagingMeter& staging) const {
+void BroadcastBuilder::FillGather(const Stage& stage, BufferedStage& phases,
+                                  StagingMeter& staging) const {
   std::map<std::pair<RankIndex, RankIndex>, std::int64_t> links;
-  std::int64_t collectives = 0;
   const std::int64_t buckets = BucketsOf(stage.bytes);
   for (const auto& [pattern, gather] : stage.gathers) {
     std::map<RankIndex, Contribution> brought = gather.brought;
@@ -87,10 +83,12 @@ void BroadcastBuilder::AppendGather(const Stage& stage, TrafficStream& stream,
       ranks.push_back(rank);
       total += contribution.bytes;
       most = std::max(most, contribution.tensors);
-      staging.AtLeast(rank, std::min(kBucketBytes, stage.bytes));
+      staging.AtLeast(rank, BufferedBytes(stage.bytes));
     }
     if (ranks.size() < 2) continue;
-    collectives += IsExpert(pattern) ? most : gather.lacking;
+    const std::int64_t collectives = IsExpert(pattern) ? most : gather.lacking;
+    phases.collectives += collectives;
+    phases.host_turns += collectives;
     const std::vector<std::vector<RankIndex>> rings = CollectiveRings(plan_.job, ranks);
     for (std::size_t ring = 0; ring < rings.size(); ++ring) {
       for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -100,17 +98,12 @@ void BroadcastBuilder::AppendGather(const Stage& stage, TrafficStream& stream,
       }
     }
   }
-  if (collectives == 0) return;
-  TrafficPhase& turns = stream.phases.emplace_back();
-  turns.launches = collectives;
-  turns.host_synchronizations = collectives;
   PhaseBuilder builder;
   for (const auto& [ends, bytes] : links) builder.AddFlow(ends.first, ends.second, bytes, 1);
-  TrafficPhase& phase = stream.phases.emplace_back();
-  phase.is_send_receive = false;
-  phase.launches = 0;
-  phase.repeats = buckets;
-  builder.MoveInto(phase);
+  TrafficPhase& gather = phases.gathers.emplace_back();
+  gather.is_send_receive = false;
+  gather.launches = 0;
+  builder.MoveInto(gather);
 }
 
 std::vector<RankIndex> BroadcastBuilder::WaysOut(RankIndex root) const {
@@ -129,8 +122,8 @@ std::vector<RankIndex> BroadcastBuilder::WaysOut(RankIndex root) const {
   return ranks;
 }
 
-void BroadcastBuilder::AppendBroadcast(std::size_t number, TrafficStream& stream,
-                                       StagingMeter& staging) const {
+void BroadcastBuilder::FillBroadcast(std::size_t number, BufferedStage& phases,
+                                     StagingMeter& staging) const {
   const Stage& stage = stages_[number];
   const std::int64_t buckets = BucketsOf(stage.bytes);
   std::vector<RankIndex> ranks = destinations_;
@@ -163,11 +156,9 @@ void BroadcastBuilder::AppendBroadcast(std::size_t number, TrafficStream& stream
     const std::vector<std::int64_t>& needed = needed_[static_cast<std::size_t>(rank)];
     if (needed.empty()) continue;
     builder.AddUnpack(rank, CeilDivide(needed[number], buckets));
-    staging.AtLeast(rank, std::min(kBucketBytes, stage.bytes));
+    staging.AtLeast(rank, BufferedBytes(stage.bytes));
   }
-  TrafficPhase& phase = stream.phases.emplace_back();
-  phase.repeats = buckets;
-  phase.host_synchronizations = 1;
+  TrafficPhase& phase = phases.broadcast;
   phase.is_send_receive = false;
   phase.chunk_bytes = kRingStepBytes;
   builder.MoveInto(phase);

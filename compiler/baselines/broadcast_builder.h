@@ -1,5 +1,5 @@
 // Whole tensors gathered to a root and broadcast from there to all ranks of the destination, in
-// buckets of at most 1 GiB with a host synchronisation after each.
+// buckets that go through two buffers (double_buffer.h).
 //
 // The all-gather of a bucket goes in rings over the first replica of every shard and the root: the
 // link into a rank carries all that this rank does not itself bring. The broadcast goes in the same
@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/baselines/double_buffer.h"
 #include "compiler/baselines/piece_flows.h"
 #include "compiler/baselines/tensor_placements.h"
 #include "compiler/baselines/traffic_builder.h"
@@ -31,8 +32,8 @@ class BroadcastBuilder {
   BroadcastBuilder(const Plan& plan, const WrittenSide& source);
 
   void Add(const PlacedTensors& placed);
-  // Appends the phases of all stages.
-  void AppendTo(TrafficStream& stream, StagingMeter& staging) const;
+  // Appends the streams of all stages, their turns after those that are there.
+  void AppendTo(std::vector<TrafficStream>& streams, StagingMeter& staging) const;
 
  private:
   // What a rank brings to the gather of the tensors of one name pattern.
@@ -51,8 +52,8 @@ class BroadcastBuilder {
   };
 
   Stage& StageOf(RankIndex rank);
-  void AppendGather(const Stage& stage, TrafficStream& stream, StagingMeter& staging) const;
-  void AppendBroadcast(std::size_t number, TrafficStream& stream, StagingMeter& staging) const;
+  void FillGather(const Stage& stage, BufferedStage& phases, StagingMeter& staging) const;
+  void FillBroadcast(std::size_t number, BufferedStage& phases, StagingMeter& staging) const;
   // The source ranks that share the root's domain, from the root on, cyclically; the root alone
   // where the domain has other ranks of the destination.
   std::vector<RankIndex> WaysOut(RankIndex root) const;

@@ -1,6 +1,7 @@
 #include "compiler/baselines/broadcast_planner.h"
 
 #include <utility>
+#include <vector>
 
 #include "compiler/baselines/broadcast_builder.h"
 #include "compiler/baselines/tensor_placements.h"
@@ -15,10 +16,10 @@ Result<void> BroadcastPlanner::MakeSchedule(const Job& job, const CostModel& /*c
   if (!source) return tl::unexpected(source.error());
   BroadcastBuilder broadcasts(plan, *source);
   for (const PlacedTensors& placed : PlaceTensors(plan.job)) broadcasts.Add(placed);
-  TrafficStream stream{"all stages", {}};
+  std::vector<TrafficStream> streams;
   StagingMeter staging(plan.job.ranks.size());
-  broadcasts.AppendTo(stream, staging);
-  SetTraffic(OneStream(std::move(stream), staging, CoverageBuilder(plan.job), plan), plan);
+  broadcasts.AppendTo(streams, staging);
+  SetTraffic(OfStreams(std::move(streams), staging, CoverageBuilder(plan.job), plan), plan);
   return {};
 }
 

@@ -85,10 +85,11 @@ constexpr std::int64_t kStridedChunkBytes = 8 * (std::int64_t{256} << 10);
 struct M2nPattern {
   // Per communicator: source stage and destination stage.
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> tensors;
-  PhaseBuilder ring;       // the injection is hop 0
-  std::int32_t hops = 0;   // of the longest ring
-  bool is_strided = true;  // each piece that a ring passes on is several runs of bytes
+  PhaseBuilder ring;      // the injection is hop 0
+  std::int32_t hops = 0;  // of the longest ring
   PhaseBuilder stores;
+  bool is_strided = true;  // each piece is several runs of bytes
+  PhaseBuilder chunked;    // what both are then: a leader stores a chunk as soon as it has it
 };
 
 // Spreads what was summed up over `repeats`.
@@ -104,15 +105,15 @@ void SpreadPhase(std::int64_t repeats, TrafficPhase& phase) {
   }
 }
 
-// What a hop of a ring waits for: see the header.
+// What a hop waits for: see the header.
 std::int64_t ChunkOf(const TrafficPhase& phase, const M2nPattern& pattern) {
   const std::int64_t hops = pattern.hops;
   const auto communicators = static_cast<std::int64_t>(pattern.tensors.size());
-  if (hops < 2) return 0;
   std::int64_t most = 0;
   for (const TrafficFlow& flow : phase.flows) {
     if (flow.hop > 0) most = std::max(most, flow.bytes);
   }
+  if (most == 0) return 0;
   const std::int64_t of_one = CeilDivide(most, communicators);
   if (pattern.is_strided) return std::max<std::int64_t>(1, std::min(of_one, kStridedChunkBytes));
   return std::max<std::int64_t>(
@@ -245,11 +246,15 @@ class M2nTraffic {
         const RankIndex leader = replicas[static_cast<std::size_t>(
             PartOf(static_cast<std::int64_t>(position), static_cast<std::int64_t>(pieces.size()),
                    static_cast<std::int64_t>(replicas.size())))];
-        if (hop == 0) pattern.ring.AddPack(last, bytes);
-        pattern.ring.AddFlow(last, leader, bytes, stacks, hop);
+        for (PhaseBuilder* injections : {&pattern.ring, &pattern.chunked}) {
+          if (hop == 0) injections->AddPack(last, bytes);
+          injections->AddFlow(last, leader, bytes, stacks, hop);
+        }
         for (const RankIndex rank : replicas) {
           pattern.stores.AddFlow(leader, rank, bytes, stacks);
           pattern.stores.AddUnpack(rank, bytes);
+          pattern.chunked.AddFlow(leader, rank, bytes, stacks, hop + 1);
+          pattern.chunked.AddUnpack(rank, bytes);
         }
         last = leader;
         ++hop;
@@ -267,16 +272,18 @@ class M2nTraffic {
     ring.host_synchronizations = 1;
     ring.barriers = 2;
     ring.is_send_receive = false;
-    pattern.ring.MoveInto(ring);
+    (pattern.is_strided ? pattern.chunked : pattern.ring).MoveInto(ring);
     SpreadPhase(repeats, ring);
     ring.chunk_bytes = ChunkOf(ring, pattern);
     staging.AddPhase(ring);
-    TrafficPhase& stores = stream.phases.emplace_back();
-    stores.launches = 0;
-    stores.is_send_receive = false;
-    pattern.stores.MoveInto(stores);
-    SpreadPhase(repeats, stores);
-    staging.AddPhase(stores);
+    if (!pattern.is_strided) {
+      TrafficPhase& stores = stream.phases.emplace_back();
+      stores.launches = 0;
+      stores.is_send_receive = false;
+      pattern.stores.MoveInto(stores);
+      SpreadPhase(repeats, stores);
+      staging.AddPhase(stores);
+    }
     TrafficPhase& synchronization = stream.phases.emplace_back();
     synchronization.launches = 0;
     synchronization.host_synchronizations = 1;

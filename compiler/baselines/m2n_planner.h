@@ -20,12 +20,13 @@
 // stream here: the phases of a pattern repeat for each tensor of the communicator that has most,
 // and the bytes of all communicators are spread evenly over the repeats.
 //
-// A ring passes strided pieces on chunk by chunk: stacked experts that are cut by tensor
-// parallelism. What is one run of bytes, a ring of h hops (the injection is one) passes on whole,
-// and begins the next one after that; but the c communicators are at different hops at a time. A
-// round in which each passes on one tensor takes max(c, h) times as long as one hop of one of them:
-// c jobs that go round h machines. The bytes of all take c of these, so what the pipeline waits for
-// is h - c of them, shared out among its h - 1 fillings.
+// A leader passes strided pieces on chunk by chunk, into the ring and to the other replicas:
+// stacked experts that are cut by tensor parallelism (nccl_m2n of November 2026,
+// reshard_user_window.cu). What is one run of bytes, a ring of h hops (the injection is one) passes
+// on whole, and begins the next one after that; but the c communicators are at different hops at a
+// time. A round in which each passes on one tensor takes max(c, h) times as long as one hop of one
+// of them: c jobs that go round h machines. The bytes of all take c of these, so what the pipeline
+// waits for is h - c of them, shared out among its h - 1 fillings.
 //
 // Scales of dense weights ("*_scale_inv") go whole to every destination rank. It cannot express,
 // and omits, tensors of more or less than 1 to 3 dims, cut along several dims of a side or

@@ -4,13 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "compiler/baselines/broadcast_builder.h"
 #include "compiler/baselines/expert_stacks.h"
+#include "compiler/baselines/packed_broadcast.h"
 #include "compiler/baselines/piece_flows.h"
 #include "compiler/baselines/tensor_placements.h"
 #include "compiler/baselines/traffic_builder.h"
@@ -18,6 +19,9 @@
 
 namespace reshard {
 namespace {
+
+// NRL_REFIT_NUM_STREAMS, by default.
+constexpr std::size_t kBulkStreams = 2;
 
 bool IsBulk(std::string_view pattern) {
   if (IsExpert(pattern)) return true;
@@ -115,13 +119,17 @@ NemoPhases SendWhole(const PlacedTensors& placed) {
 
 class NemoTraffic {
  public:
-  NemoTraffic(const Plan& plan, const WrittenSide& one_stage)
-      : plan_(plan), rest_(plan, one_stage), coverage_(plan.job), staging_(plan.job.ranks.size()) {}
+  NemoTraffic(const Plan& plan, const WrittenSide& source)
+      : plan_(plan),
+        source_(source),
+        rest_(plan, source),
+        coverage_(plan.job),
+        staging_(plan.job.ranks.size()) {}
 
   void Add(const StackedTensors& stack) {
     const PlacedTensors& placed = stack.placed;
     if (placed.sources.empty() || placed.destinations.empty()) return;
-    if (!IsBulk(placed.pattern)) return rest_.Add(placed);
+    if (!IsBulk(placed.pattern)) return rest_.Add(stack);
     if (std::ranges::any_of(placed.sources, HasSeveralBoxes)) {
       return coverage_.Omit(placed, "on the source a rank has several boxes of it");
     }
@@ -130,22 +138,34 @@ class NemoTraffic {
     }
     std::optional<NemoPhases> striped = Stripe(placed);
     NemoPhases phases = striped ? *std::move(striped) : SendWhole(placed);
-    AddPhase(phases.transfers, stack.stacks, /*is_collective=*/false, /*is_chain=*/false,
+    TrafficStream& stream = StreamOf(placed.sources.front().ranks.front());
+    AddPhase(stream, phases.transfers, stack.stacks, /*is_collective=*/false, /*is_chain=*/false,
              /*host_turns=*/1);
-    AddPhase(phases.within_sets, stack.stacks, /*is_collective=*/true, phases.is_chain,
+    AddPhase(stream, phases.within_sets, stack.stacks, /*is_collective=*/true, phases.is_chain,
              /*host_turns=*/0);
   }
 
   Traffic Take() {
-    rest_.AppendTo(stream_, staging_);
-    return OneStream(std::move(stream_), staging_, coverage_, plan_);
+    std::vector<TrafficStream> streams;
+    for (TrafficStream& stream : bulk_) {
+      if (!stream.phases.empty()) streams.push_back(std::move(stream));
+    }
+    rest_.AppendTo(streams, staging_);
+    return OfStreams(std::move(streams), staging_, coverage_, plan_);
   }
 
  private:
-  void AddPhase(PhaseBuilder& builder, std::int64_t tensors, bool is_collective, bool is_chain,
-                std::int64_t host_turns) {
+  // The source's stages take turns at the streams, in the order in which their tensors come.
+  TrafficStream& StreamOf(RankIndex source) {
+    const std::int64_t stage = source_.places[static_cast<std::size_t>(source)].stage;
+    return bulk_[stream_of_stage_.try_emplace(stage, stream_of_stage_.size() % bulk_.size())
+                     .first->second];
+  }
+
+  void AddPhase(TrafficStream& stream, PhaseBuilder& builder, std::int64_t tensors,
+                bool is_collective, bool is_chain, std::int64_t host_turns) {
     if (builder.empty()) return;
-    TrafficPhase& phase = stream_.phases.emplace_back();
+    TrafficPhase& phase = stream.phases.emplace_back();
     phase.repeats = tensors;
     phase.host_synchronizations = host_turns;
     phase.is_send_receive = !is_collective;
@@ -155,19 +175,22 @@ class NemoTraffic {
   }
 
   const Plan& plan_;
-  TrafficStream stream_{"all", {}};
-  BroadcastBuilder rest_;
+  const WrittenSide& source_;
+  std::array<TrafficStream, kBulkStreams> bulk_{TrafficStream{"bulk, even stages", {}},
+                                                TrafficStream{"bulk, odd stages", {}}};
+  std::map<std::int64_t, std::size_t> stream_of_stage_;
+  PackedBroadcast rest_;
   CoverageBuilder coverage_;
   StagingMeter staging_;
 };
 
 }  // namespace
 
-Result<void> NemoPlanner::MakeSchedule(const Job& /*job*/, const CostModel& /*cost_model*/,
+Result<void> NemoPlanner::MakeSchedule(const Job& job, const CostModel& /*cost_model*/,
                                        Plan& plan) const {
-  WrittenSide one_stage;  // whatever the job's are: one root for all
-  one_stage.places.resize(plan.job.ranks.size());
-  NemoTraffic traffic(plan, one_stage);
+  const Result<WrittenSide> source = ReadWrittenSide(job, "source");
+  if (!source) return tl::unexpected(source.error());
+  NemoTraffic traffic(plan, *source);
   for (const StackedTensors& stack : StackExperts(plan.job, PlaceTensors(plan.job))) {
     traffic.Add(stack);
   }

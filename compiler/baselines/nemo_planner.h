@@ -2,7 +2,9 @@
 // as a broadcast from rank 0.
 //
 // Bulk parameters are gate, up and down projections and experts, the latter stacked to [E, ..];
-// shared experts are not. One tensor after another; destination ranks of equal region are a set:
+// shared experts are not. The destination has two streams, which the source's pipeline stages take
+// in turn (NeMo RL vllm_backend.py, NRL_REFIT_NUM_STREAMS); in each, one tensor after another.
+// Destination ranks of equal region are a set:
 //
 //   v2  applies if some set has several ranks, the size of each such set divides dim 0 of its
 //       region, and no transfer between two ranks is strided on both ends. Each member receives one
@@ -11,9 +13,8 @@
 //   v1  else: the first rank of a set receives all from the first holders, then broadcasts to the
 //       others, in a chain.
 //
-// After them, all other tensors are gathered to the source's first rank and broadcast to all ranks
-// of the destination in buckets (broadcast_builder.h). It cannot express, and omits, bulk tensors
-// of which a rank has several boxes.
+// After them, all other tensors are packed and broadcast (packed_broadcast.h). It cannot express,
+// and omits, bulk tensors of which a rank has several boxes.
 #pragma once
 
 #include "compiler/planner.h"

@@ -102,13 +102,20 @@ void SetTraffic(Traffic traffic, Plan& plan) {
   plan.traffic = std::move(traffic);
 }
 
-Traffic OneStream(TrafficStream stream, const StagingMeter& staging,
+Traffic OfStreams(std::vector<TrafficStream> streams, const StagingMeter& staging,
                   const CoverageBuilder& coverage, const Plan& plan) {
   Traffic traffic;
   traffic.staging_bytes = staging.peaks();
-  traffic.streams.push_back(std::move(stream));
+  traffic.streams = std::move(streams);
   coverage.Finish(plan.demand, traffic);
   return traffic;
+}
+
+Traffic OneStream(TrafficStream stream, const StagingMeter& staging,
+                  const CoverageBuilder& coverage, const Plan& plan) {
+  std::vector<TrafficStream> streams;
+  streams.push_back(std::move(stream));
+  return OfStreams(std::move(streams), staging, coverage, plan);
 }
 
 Traffic OnePhase(PhaseBuilder group, const CoverageBuilder& coverage, const Plan& plan) {

@@ -66,6 +66,10 @@ class CoverageBuilder {
 // Fills a plan whose traffic is `traffic`: what a simulation-only plan has besides it.
 void SetTraffic(Traffic traffic, Plan& plan);
 
+// The traffic of several communicators.
+Traffic OfStreams(std::vector<TrafficStream> streams, const StagingMeter& staging,
+                  const CoverageBuilder& coverage, const Plan& plan);
+
 // The traffic of one communicator.
 Traffic OneStream(TrafficStream stream, const StagingMeter& staging,
                   const CoverageBuilder& coverage, const Plan& plan);

@@ -29,6 +29,17 @@ TEST(TrafficSectionTest, ComesBackEqual) {
   EXPECT_EQ(*EncodePlan(*decoded), bytes);
 }
 
+TEST(TrafficSectionTest, TurnsComeBackAndAreNotWrittenWhereAllIsOneTurn) {
+  // So that files of one turn are what they were before there were turns.
+  const std::string one_turn = *EncodePlan(PlanWithOmission());
+  Plan plan = PlanWithOmission();
+  plan.traffic->streams[1].turn = 1;
+  const std::string two_turns = *EncodePlan(plan);
+  EXPECT_GT(two_turns.size(), one_turn.size());
+  EXPECT_EQ(*DecodePlan(two_turns, "f"), plan);
+  EXPECT_EQ(DecodePlan(one_turn, "f")->traffic->streams[1].turn, 0);
+}
+
 TEST(TrafficSectionTest, APlanWithoutTrafficHasNoSuchSection) {
   const auto decoded = DecodePlan(*EncodePlan(SmallPlan()), "f");
   ASSERT_TRUE(decoded);

@@ -84,6 +84,18 @@ TEST(VerifyTrafficTest, IllegalFlowsAreRefused) {
               HasSubstr("copies are negative or do not ascend"));
 }
 
+TEST(VerifyTrafficTest, TurnsOfStreamsAscendOneByOne) {
+  EXPECT_EQ(TrafficVerdict([](Plan& p) { p.traffic->streams[1].turn = 1; }), "accepted");
+  EXPECT_THAT(TrafficVerdict([](Plan& p) { p.traffic->streams[1].turn = 2; }),
+              HasSubstr("stream 1: turns do not ascend from 0 one by one"));
+  EXPECT_THAT(TrafficVerdict([](Plan& p) { p.traffic->streams[1].turn = -1; }),
+              HasSubstr("stream 1: turns do not ascend"));
+  EXPECT_THAT(TrafficVerdict([](Plan& p) {
+                for (TrafficStream& stream : p.traffic->streams) stream.turn = 1;
+              }),
+              HasSubstr("stream 0: turns do not ascend"));
+}
+
 TEST(VerifyTrafficTest, AmountsBeyondSixtyThreeBitsAreRefused) {
   EXPECT_THAT(TrafficVerdict([](Plan& p) {
                 Chain(p).flows[0].bytes = std::numeric_limits<std::int64_t>::max();

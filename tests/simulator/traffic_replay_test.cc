@@ -82,6 +82,18 @@ TEST_F(TrafficReplayTest, StreamsRunInParallel) {
   EXPECT_NEAR(Microseconds(), 40, 0.01);  // shares rank 0's NIC out and rank 3's NIC in
 }
 
+TEST_F(TrafficReplayTest, AStreamWaitsForAllOfTheTurnBefore) {
+  AddPhase(0).flows = {{0, 2, 1'000'000, 1, 0}};
+  AddPhase(1).flows = {{1, 3, 2'000'000, 1, 0}};
+  AddPhase(2).flows = {{0, 2, 1'000'000, 1, 0}};
+  plan_.traffic->streams[2].turn = 1;
+  EXPECT_NEAR(Microseconds(), 40 + 20, 0.01);
+  // A turn of streams without phases holds nobody up.
+  plan_.traffic->streams[2].turn = 2;
+  plan_.traffic->streams.insert(plan_.traffic->streams.begin() + 2, TrafficStream{"", {}, 1});
+  EXPECT_NEAR(Microseconds(), 40 + 20, 0.01);
+}
+
 TEST_F(TrafficReplayTest, PacksThenExchangesThenUnpacks) {
   // A byte copied is read and written: 1 MB at 1000 GB/s takes 2 us.
   TrafficPhase& phase = AddPhase(0);

@@ -97,26 +97,59 @@ TEST(NemoPlannerTest, AMemberThatHoldsItsStripeKeepsIt) {
 }
 
 TEST(NemoPlannerTest, TheRestIsBroadcastFromRankZeroAfterwards) {
-  // Rank 0 lacks the norm: it is gathered to it, over whatever stages the job has.
+  // Each stage gives the other its tensor before rank 0 broadcasts both, to all ranks.
   JobRecordsBuilder builder;
-  builder.AddTensor("mlp.shared_experts.up_proj.weight", DType::kF32, {8, 4});
+  builder.AddTensor("mlp.shared_experts.down_proj.weight", DType::kF32, {8, 4});
   builder.AddTensor(kBulk, DType::kF32, {8, 4});
   builder.AddTensor("norm", DType::kF32, {8, 4});
-  builder.AddSource({Rows("mlp.shared_experts.up_proj.weight", 0, 8, 4), Rows(kBulk, 0, 8, 4)});
+  builder.AddSource({Rows("mlp.shared_experts.down_proj.weight", 0, 8, 4), Rows(kBulk, 0, 8, 4)});
   builder.AddSource({Rows("norm", 0, 8, 4)});
-  builder.AddDestination({Rows("mlp.shared_experts.up_proj.weight", 0, 8, 4), Rows(kBulk, 0, 8, 4),
-                          Rows("norm", 0, 8, 4)});
+  builder.AddDestination({Rows("mlp.shared_experts.down_proj.weight", 0, 8, 4),
+                          Rows(kBulk, 0, 8, 4), Rows("norm", 0, 8, 4)});
   const Cluster cluster = UniformCluster(1, 3, 400, 50);
   const Plan plan =
       MakeBaselinePlan("nemo", builder.On(cluster), cluster,
                        R"({"source": {"gpus": "0-1", "layout": {"megatron": {"pipeline": 2}}}})");
-  ASSERT_THAT(Phases(plan), SizeIs(4));
-  EXPECT_THAT(Phases(plan)[0].flows, ElementsAre(TrafficFlow{0, 2, 128, 1, 0}));
-  EXPECT_EQ(Phases(plan)[0].host_synchronizations, 1);
-  EXPECT_EQ(Phases(plan)[1].host_synchronizations, 1);  // of the norm's collective
-  EXPECT_THAT(Phases(plan)[2].flows, ElementsAre(TrafficFlow{1, 0, 128, 1, 0}));
-  EXPECT_THAT(Phases(plan)[3].flows, ElementsAre(TrafficFlow{0, 2, 256, 1, 0}));
+  const std::vector<TrafficStream>& streams = plan.traffic->streams;
+  ASSERT_THAT(streams, SizeIs(3));
+  ASSERT_THAT(streams[0].phases, SizeIs(1));
+  EXPECT_THAT(streams[0].phases[0].flows, ElementsAre(TrafficFlow{0, 2, 128, 1, 0}));
+  EXPECT_EQ(streams[0].phases[0].host_synchronizations, 1);
+  EXPECT_EQ(streams[1].turn, 1);
+  ASSERT_THAT(streams[1].phases, SizeIs(2));
+  EXPECT_EQ(streams[1].phases[0].launches, 2);
+  EXPECT_THAT(streams[1].phases[1].flows,
+              ElementsAre(TrafficFlow{0, 1, 128, 1, 0}, TrafficFlow{1, 0, 128, 1, 0}));
+  EXPECT_EQ(streams[2].turn, 2);
+  ASSERT_THAT(streams[2].phases, SizeIs(1));
+  std::int64_t arrived = 0;
+  for (const TrafficFlow& flow : streams[2].phases[0].flows) {
+    if (flow.to == 2) arrived += flow.bytes;
+  }
+  EXPECT_EQ(arrived, 256);
   EXPECT_THAT(plan.traffic->omissions, IsEmpty());
+}
+
+TEST(NemoPlannerTest, StagesTakeTurnsAtTwoStreams) {
+  JobRecordsBuilder builder;
+  std::vector<TestBox> needed;
+  for (int stage = 0; stage < 3; ++stage) {
+    const std::string name = "layers." + std::to_string(stage) + ".mlp.up_proj.weight";
+    builder.AddTensor(name, DType::kF32, {8, 4});
+    builder.AddSource({Rows(name, 0, 8, 4)});
+    needed.push_back(Rows(name, 0, 8, 4));
+  }
+  builder.AddDestination(needed);
+  const Cluster cluster = UniformCluster(1, 4, 400, 50);
+  const Plan plan =
+      MakeBaselinePlan("nemo", builder.On(cluster), cluster,
+                       R"({"source": {"gpus": "0-2", "layout": {"megatron": {"pipeline": 3}}}})");
+  const std::vector<TrafficStream>& streams = plan.traffic->streams;
+  ASSERT_THAT(streams, SizeIs(2));
+  EXPECT_EQ(streams[0].turn, streams[1].turn);
+  EXPECT_THAT(streams[0].phases, SizeIs(2));
+  EXPECT_THAT(streams[1].phases, SizeIs(1));
+  EXPECT_EQ(streams[1].phases[0].flows[0].from, 1);
 }
 
 TEST(NemoPlannerTest, SaysWhatItCannotExpress) {
