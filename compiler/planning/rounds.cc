@@ -64,6 +64,31 @@ std::vector<std::int64_t> Sum(std::vector<std::int64_t> a, const std::vector<std
   return a;
 }
 
+// The phases that have bytes, the shortest first, and each group's among them.
+Phases InAscendingOrder(const std::vector<Draft>& drafts,
+                        const std::vector<std::size_t>& phase_of) {
+  std::vector<std::int64_t> bytes;
+  std::vector<std::size_t> kept(drafts.size());  // phases that stayed empty are none
+  for (std::size_t p = 0; p < drafts.size(); ++p) {
+    kept[p] = bytes.size();
+    if (drafts[p].bytes > 0) bytes.push_back(drafts[p].bytes);
+  }
+  std::vector<std::size_t> ascending(bytes.size());
+  std::iota(ascending.begin(), ascending.end(), std::size_t{0});
+  std::stable_sort(ascending.begin(), ascending.end(),
+                   [&](std::size_t a, std::size_t b) { return bytes[a] < bytes[b]; });
+  std::vector<std::int32_t> position(bytes.size());
+  Phases phases;
+  for (std::size_t i = 0; i < ascending.size(); ++i) {
+    position[ascending[i]] = static_cast<std::int32_t>(i);
+    phases.bytes.push_back(bytes[ascending[i]]);
+  }
+  // Copies within ranks need rounds to happen in, too.
+  if (phases.bytes.empty()) phases.bytes.push_back(0);
+  for (const std::size_t p : phase_of) phases.of_group.push_back(position[kept[p]]);
+  return phases;
+}
+
 }  // namespace
 
 Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
@@ -105,27 +130,7 @@ Phases MakePhases(const Deliveries& deliveries, const Routes& routes,
     drafts[p].bytes += groups[g].bytes;
     phase_of[g] = p;
   }
-  std::vector<std::int64_t> bytes;
-  std::vector<std::size_t> kept(drafts.size());  // phases that stayed empty are none
-  for (std::size_t p = 0; p < drafts.size(); ++p) {
-    kept[p] = bytes.size();
-    if (drafts[p].bytes > 0) bytes.push_back(drafts[p].bytes);
-  }
-  for (std::size_t& p : phase_of) p = kept[p];
-  std::vector<std::size_t> ascending(bytes.size());
-  std::iota(ascending.begin(), ascending.end(), std::size_t{0});
-  std::stable_sort(ascending.begin(), ascending.end(),
-                   [&](std::size_t a, std::size_t b) { return bytes[a] < bytes[b]; });
-  std::vector<std::int32_t> position(bytes.size());
-  Phases phases;
-  for (std::size_t i = 0; i < ascending.size(); ++i) {
-    position[ascending[i]] = static_cast<std::int32_t>(i);
-    phases.bytes.push_back(bytes[ascending[i]]);
-  }
-  // Copies within ranks need rounds to happen in, too.
-  if (phases.bytes.empty()) phases.bytes.push_back(0);
-  for (const std::size_t p : phase_of) phases.of_group.push_back(position[p]);
-  return phases;
+  return InAscendingOrder(drafts, phase_of);
 }
 
 std::vector<std::uint32_t> RoundShape::Weights() const {
