@@ -83,12 +83,20 @@ Result<std::int64_t> FieldScope::Integer(std::string_view name) const {
                                 std::string(value->KindName()));
 }
 
+Result<std::int64_t> FieldScope::Evaluate(const Expression& expression) const {
+  Result<std::int64_t> value = expression.EvaluateInteger(*this);
+  if (value || value.error().place == place_) return value;
+  Error error = std::move(value).error();
+  error.place = place_ + ": " + error.place;
+  return tl::unexpected(std::move(error));
+}
+
 Result<std::int64_t> FieldScope::Count(const std::optional<Expression>& expression,
                                        std::string_view what) const {
   // Far above any model, and small enough that a file's number never decides over memory.
   constexpr std::int64_t kMaxCount = 100'000;
   if (!expression) return 0;
-  const Result<std::int64_t> count = expression->EvaluateInteger(*this);
+  const Result<std::int64_t> count = Evaluate(*expression);
   if (!count) return count;
   if (*count < 0 || *count > kMaxCount) {
     return InputError(place_, std::to_string(*count) + " " + std::string(what) +

@@ -45,6 +45,9 @@ class FieldScope : public ExpressionScope {
   Result<JsonValue> Call(std::string_view function, std::string_view argument) const override;
 
   Result<std::int64_t> Integer(std::string_view name) const;
+  // An expression of the family at these fields. What is wrong with them is found in a file of the
+  // family, which may be one of the program's own: errors name the model first.
+  Result<std::int64_t> Evaluate(const Expression& expression) const;
   // A count (of layers, experts) by an expression of the family; 0 where the family has none.
   Result<std::int64_t> Count(const std::optional<Expression>& expression,
                              std::string_view what) const;

@@ -131,13 +131,13 @@ class TensorLister {
  private:
   Result<void> AddLayer(const TensorPattern& pattern, const std::string& name) {
     if (pattern.when) {
-      const Result<std::int64_t> when = pattern.when->EvaluateInteger(scope_);
+      const Result<std::int64_t> when = scope_.Evaluate(*pattern.when);
       if (!when) return tl::unexpected(when.error());
       if (*when == 0) return {};
     }
     std::vector<std::int64_t> shape;
     for (const Expression& expression : pattern.shape) {
-      const Result<std::int64_t> dim = expression.EvaluateInteger(scope_);
+      const Result<std::int64_t> dim = scope_.Evaluate(expression);
       if (!dim) return tl::unexpected(dim.error());
       shape.push_back(*dim);
     }

@@ -90,6 +90,22 @@ TEST_F(FieldScopeTest, MissingFieldsNameThemselves) {
               HasSubstr("config.alone: expected an integer, got a string"));
 }
 
+// The family's file may be built into the program: whoever wrote the config has to find it.
+TEST_F(FieldScopeTest, WhatAnExpressionCannotUseNamesTheModelFirst) {
+  const Result<JsonDocument> document = ParseJson(R"({"alone": "x"})", "config.json");
+  ASSERT_TRUE(document);
+  const FieldScope scope(family_, &document->root, nullptr, "config.json");
+  const auto error_of = [&scope](std::string_view text) {
+    const Result<std::int64_t> value =
+        scope.Evaluate(*Expression::Parse(text, "mine.json: tensors.0"));
+    return value ? std::string("none") : ToString(value.error());
+  };
+  EXPECT_EQ(error_of("alone * 2"),
+            "config.json: mine.json: tensors.0: in 'alone * 2': expected an integer, got a string");
+  EXPECT_EQ(error_of("width"), "config.json: config.width is missing; give config.width");
+  EXPECT_EQ(scope.Evaluate(*Expression::Parse("3 * 2", "mine.json")), 6);
+}
+
 TEST_F(FieldScopeTest, HasAsksTheConfig) {
   EXPECT_EQ(ValueOf(R"({"width": 1})", "rank", true), 1);
   EXPECT_EQ(ValueOf(R"({"width": null})", "rank", true), 2);
