@@ -1,5 +1,7 @@
 #include "compiler/planning/shape_search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -35,6 +37,13 @@ constexpr std::size_t kUntriedTransfers = 5'000;
 constexpr std::size_t kMostTriedTransfers = 60'000;
 constexpr std::size_t kMostTriedHops = 500'000;
 constexpr std::int32_t kTriesAllowed = 16;
+
+// As options give it, which may be parts of one.
+std::string MebibytesText(std::int64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / (1 << 20);
+  return mebibytes < 1 ? fmt::format("{:.3g} MiB", mebibytes)
+                       : fmt::format("{:.7g} MiB", mebibytes);
+}
 
 // The most bytes that any rank sends or receives over the network in one round.
 std::int64_t NetworkBytesOfFullestRound(const Plan& plan) {
@@ -163,12 +172,12 @@ class ShapeSearch {
     if (staging_excess > 1) {
       return InputError("options.stagingMiB",
                         "the refit needs more staging than " +
-                            std::to_string(options.staging_bytes >> 20) + " MiB on some rank",
+                            MebibytesText(options.staging_bytes) + " on some rank",
                         "raise options.stagingMiB");
     }
     return InputError("options.chunkMiB",
                       "no number of rounds keeps every NIC within " +
-                          std::to_string(options.chunk_bytes >> 20) + " MiB a round",
+                          MebibytesText(options.chunk_bytes) + " a round",
                       "raise options.chunkMiB");
   }
 

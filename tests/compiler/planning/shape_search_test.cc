@@ -130,6 +130,7 @@ TEST_F(ShapeSearchTest, StagingThatNoRoundsFitIsAnError) {
   const Result<ShapeChoice> found = Search(OneSidedCostModel(true));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().place, "options.stagingMiB");
+  EXPECT_EQ(found.error().reason, "the refit needs more staging than 0.954 MiB on some rank");
 }
 
 }  // namespace
