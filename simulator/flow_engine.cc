@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
 namespace reshard {
 namespace {
@@ -14,9 +15,6 @@ constexpr double kRoundingNs = 1e-3;
 // Rates and capacities that differ by less than this part are equal: sums of some hundred rates
 // round to a thousandth of it.
 constexpr double kRounding = 1e-11;
-// A region that has grown this often takes in all flows it meets: far-reaching changes are cheaper
-// to solve at once.
-constexpr int kCarefulRounds = 6;
 // After so many differences added to a sum it is made anew: by then it is off by less than
 // kRounding / 10, a part of 2^-53 each at most.
 constexpr std::uint16_t kChangesPerSum = 4096;
@@ -119,85 +117,81 @@ void FlowEngine::Start(FlowIndex flow, double bytes, Nanoseconds now) {
   }
 }
 
-void FlowEngine::Join(FlowIndex flow) {
+void FlowEngine::TakeIn(FlowIndex flow) {
   FlowState& state = Of(flow);
   if (state.in_region != kOutside) return;
   state.in_region = static_cast<std::int32_t>(region_.size());
   region_.push_back(flow);
 }
 
-void FlowEngine::JoinHeld(const ResourceState& state) {
+void FlowEngine::TakeInHeld(const ResourceState& state) {
   for (std::uint32_t i = 0; i < state.held; ++i) {
     if (i + kAhead < state.held) Fetch(&Of(state.members[i + kAhead].flow));
-    Join(state.members[i].flow);
+    TakeIn(state.members[i].flow);
   }
 }
 
-// Copies the flows that have joined since the last call to the problem, and sums up by resource.
-void FlowEngine::ListRegion() {
-  for (std::size_t i = problem_.flows.size(); i < region_.size(); ++i) {
+// Hands the region's flows from the `first` on to the solver, and sums up by resource.
+void FlowEngine::ListRegion(std::size_t first) {
+  for (std::size_t i = first; i < region_.size(); ++i) {
     if (i + 2 * kAhead < region_.size()) Fetch(Shares(Of(region_[i + 2 * kAhead])).data());
     if (i + kAhead < region_.size()) {
       for (const ResourceShare& use : Shares(Of(region_[i + kAhead]))) Fetch(&At(use.resource));
     }
     const FlowState& state = Of(region_[i]);
-    problem_.flows.push_back({state.cap, problem_.shares.size()});
+    solver_.AddFlow(state.cap);
     for (const ResourceShare& use : Shares(state)) {
       ResourceState& resource = At(use.resource);
       if (resource.in_region == kOutside) {
-        resource.in_region = static_cast<std::int32_t>(region_resources_.size());
+        resource.in_region = solver_.AddResource();
         region_resources_.push_back({.resource = use.resource});
       }
       RegionResource& listed = region_resources_[static_cast<std::size_t>(resource.in_region)];
+      listed.measured = false;
       ++listed.flows;
       listed.held += state.bottleneck == use.resource ? 1 : 0;
       listed.used += use.share * state.rate;
-      problem_.shares.push_back({resource.in_region, use.share});
+      solver_.AddShare(resource.in_region, use.share);
     }
   }
 }
 
-// What flows outside the region leave of its resources.
-void FlowEngine::MeasureFree() {
-  problem_.free.clear();
-  for (const RegionResource& listed : region_resources_) {
-    const ResourceState& state = At(listed.resource);
-    const bool all = listed.flows == state.members.size();
-    problem_.free.push_back(state.capacity - (all ? 0 : state.used - listed.used));
-  }
+// Says what flows outside the region leave of a resource, and how fast those are that it holds.
+void FlowEngine::MeasureFree(std::int32_t index) {
+  RegionResource& listed = region_resources_[static_cast<std::size_t>(index)];
+  if (listed.measured) return;
+  listed.measured = true;
+  const ResourceState& state = At(listed.resource);
+  const bool all = listed.flows == state.members.size();
+  solver_.SetFree(index, state.capacity - (all ? 0 : state.used - listed.used),
+                  listed.held < state.held ? state.rate_max : kUncapped);
 }
 
-// Takes in the flows on a resource that it no longer holds, or that are faster than one it holds.
-bool FlowEngine::WidenAt(std::size_t index) {
-  const RegionResource& listed = region_resources_[index];
+// Takes in the flows held by a resource that is not full at the level of their rate, and those that
+// are faster than the level where it is full.
+bool FlowEngine::Join(ResourceIndex index, double level) {
+  const RegionResource& listed = region_resources_[static_cast<std::size_t>(index)];
   ResourceState& state = At(listed.resource);
   if (listed.flows == state.members.size()) return false;
   const std::size_t before = region_.size();
-  // Of those outside, it holds some, all as fast as each other and as fast as any.
-  if (state.held > listed.held) {
-    const bool full = solver_.Left(index) <= kRounding * state.capacity;
-    if (!full || state.rate_max < solver_.FastestRate(index) * (1 - kRounding)) JoinHeld(state);
-  }
-  const double limit = solver_.HeldRate(index) * (1 + kRounding);
-  if (limit < state.rate_max) {
+  if (solver_.LeftAt(index, level) > kRounding * state.capacity) {
+    TakeInHeld(state);
+  } else if (level * (1 + kRounding) < state.rate_max) {
     double rate_max = 0;
     for (const Member& member : state.members) Fetch(&Of(member.flow));
     for (const Member& member : state.members) {
       const double rate = Of(member.flow).rate;
       rate_max = std::max(rate_max, rate);
-      if (rate > limit) Join(member.flow);
+      if (rate > level * (1 + kRounding)) TakeIn(member.flow);
     }
     if (state.held == 0) state.rate_max = rate_max;
   }
-  return region_.size() > before;
-}
-
-bool FlowEngine::WidenRegion() {
-  bool widened = false;
-  for (std::size_t index = 0; index < region_resources_.size(); ++index) {
-    widened |= WidenAt(index);
+  if (region_.size() == before) return false;
+  ListRegion(before);
+  for (std::size_t flow = before; flow < region_.size(); ++flow) {
+    for (const MaxMinSolver::Use& use : solver_.Uses(flow)) MeasureFree(use.resource);
   }
-  return widened;
+  return true;
 }
 
 // Sets the rate unless it is as it was, and returns it.
@@ -232,30 +226,13 @@ Nanoseconds FlowEngine::WithinTolerance(const FlowState& state, Nanoseconds end)
   return (end + grain - 1) / grain * grain;
 }
 
-// Widens the region until its solution is one for all flows.
-void FlowEngine::Solve() {
-  for (int round = 0;; ++round) {
-    ListRegion();
-    MeasureFree();
-    solver_.Solve(problem_);
-    if (!WidenRegion()) return;
-    if (round < kCarefulRounds) continue;
-    ListRegion();
-    for (std::size_t index = 0; index < region_resources_.size(); ++index) {
-      for (const Member& member : At(region_resources_[index].resource).members) {
-        Join(member.flow);
-      }
-    }
-  }
-}
-
 // Gives the region's flows the rates solved for and leaves it.
 void FlowEngine::Settle(Nanoseconds now) {
   for (std::size_t i = 0; i < region_.size(); ++i) {
     if (i + kAhead < region_.size()) ends_.Fetch(region_[i + kAhead]);
     const FlowIndex flow = region_[i];
     const double rate = SetRate(flow, solver_.Rate(i), now);
-    for (const ResourceShare& use : problem_.Shares(i)) {
+    for (const MaxMinSolver::Use& use : solver_.Uses(i)) {
       RegionResource& listed = region_resources_[static_cast<std::size_t>(use.resource)];
       listed.used_next += use.share * rate;
     }
@@ -265,8 +242,8 @@ void FlowEngine::Settle(Nanoseconds now) {
                             : region_resources_[static_cast<std::size_t>(bottleneck)].resource);
     Of(flow).in_region = kOutside;
   }
-  for (std::size_t index = 0; index < region_resources_.size(); ++index) {
-    const RegionResource& listed = region_resources_[index];
+  for (std::int32_t index = 0; index < std::ssize(region_resources_); ++index) {
+    const RegionResource& listed = region_resources_[static_cast<std::size_t>(index)];
     ResourceState& state = At(listed.resource);
     state.in_region = kOutside;
     const bool all = listed.flows == state.members.size();
@@ -289,16 +266,18 @@ void FlowEngine::Settle(Nanoseconds now) {
 void FlowEngine::UpdateRates(Nanoseconds now) {
   region_.clear();
   region_resources_.clear();
-  problem_.Clear();
+  solver_.Clear();
   for (const ResourceIndex resource : touched_) {
     At(resource).touched = false;
-    JoinHeld(At(resource));
+    TakeInHeld(At(resource));
   }
   touched_.clear();
-  for (const FlowIndex flow : started_) Join(flow);
+  for (const FlowIndex flow : started_) TakeIn(flow);
   started_.clear();
   if (region_.empty()) return;
-  Solve();
+  ListRegion(0);
+  for (std::int32_t index = 0; index < std::ssize(region_resources_); ++index) MeasureFree(index);
+  solver_.Solve(this);
   Settle(now);
 }
 

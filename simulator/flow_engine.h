@@ -10,10 +10,12 @@
 //
 // Rates are max-min fair. When flows start or end, rates are solved again for a region only: at
 // first the new flows and those held by a resource that gained or lost one, all others as they
-// were. If the outcome leaves a flow without a bottleneck (a full resource on which none is
-// faster), that flow joins the region, and so on. Having a bottleneck or running at the cap
-// characterises the max-min fair rates (Bertsekas and Gallager, section 6.5.2), so the result is
-// that of a solution for all.
+// were. While the region's rates rise together, a flow outside joins it when the level shows that
+// it would be left without a bottleneck (a full resource on which none is faster): on a full
+// resource those that are faster join, of one that is not full those it held. Having a bottleneck
+// or running at the cap characterises the max-min fair rates (Bertsekas and Gallager,
+// section 6.5.2), so the result is that of a solution for all. None joins that is slower than the
+// level: what was settled below it stays.
 //
 // What the others use of a resource, and how fast those it holds are, is kept up to date for each
 // resource: a region costs what its flows cost, however many others its resources carry.
@@ -41,7 +43,7 @@ class FlowObserver {
 };
 
 // The calls of one instant come in this order: Complete, any number of Start, UpdateRates.
-class FlowEngine {
+class FlowEngine : private OutsideFlows {
  public:
   // Keeps a reference to `table`, and to `observer` unless it is null. A flow is active at most
   // once at a time. `end_tolerance` is in [0, 1).
@@ -104,6 +106,7 @@ class FlowEngine {
     std::uint32_t held = 0;   // of these, how many it held
     double used = 0;          // by these, until now
     double used_next = 0;     // by these, from now on
+    bool measured = false;    // what is free of it is what the solver was told
   };
 
   FlowState& Of(FlowIndex flow) { return flows_[static_cast<std::size_t>(flow)]; }
@@ -121,13 +124,11 @@ class FlowEngine {
   void Leave(ResourceIndex resource, std::size_t share, double used);
   void SumUsed(ResourceState& state) const;
 
-  void Join(FlowIndex flow);
-  void JoinHeld(const ResourceState& state);
-  void ListRegion();
-  void MeasureFree();
-  bool WidenAt(std::size_t index);
-  bool WidenRegion();
-  void Solve();
+  void TakeIn(FlowIndex flow);
+  void TakeInHeld(const ResourceState& state);
+  bool Join(ResourceIndex index, double level) override;
+  void ListRegion(std::size_t first);
+  void MeasureFree(std::int32_t index);
   void Settle(Nanoseconds now);
   double SetRate(FlowIndex flow, double rate, Nanoseconds now);
   Nanoseconds WithinTolerance(const FlowState& state, Nanoseconds end) const;
@@ -148,8 +149,7 @@ class FlowEngine {
   // The region being solved.
   std::vector<FlowIndex> region_;
   std::vector<RegionResource> region_resources_;
-  MaxMinProblem problem_;  // flow i is region_[i]; the first ones, until all are listed
-  MaxMinSolver solver_;
+  MaxMinSolver solver_;  // flow i is region_[i], resource i is that of region_resources_[i]
 };
 
 }  // namespace reshard

@@ -5,6 +5,10 @@
 // the others go on. A resource's fair rate is what is left of it over the shares of its rising
 // flows. It never falls while flows freeze at lower rates, so resources leave a heap in order of
 // it.
+//
+// A change among very many flows touches few of them. The others, outside, keep their rates; what
+// they use is not free. Whether they may is seen when the level of the rising rates comes to where
+// it matters, as all that is slower is settled then: see OutsideFlows.
 #pragma once
 
 #include <cstddef>
@@ -20,76 +24,100 @@ namespace reshard {
 // What holds a flow that no resource holds: its cap, or nothing.
 inline constexpr ResourceIndex kNoBottleneck = -1;
 
-// Flows and what is free for them, both numbered from 0: a few out of very many lie close together
-// in memory here.
-struct MaxMinProblem {
-  struct Flow {
-    double cap = kUncapped;
-    std::size_t first_share = 0;  // into `shares`; they end where those of the next flow begin
-  };
-  std::vector<Flow> flows;
-  std::vector<ResourceShare> shares;
-  std::vector<double> free;  // per resource
-
-  void Clear() {
-    flows.clear();
-    shares.clear();
-    free.clear();
-  }
-  std::span<const ResourceShare> Shares(std::size_t flow) const {
-    const std::size_t end = flow + 1 < flows.size() ? flows[flow + 1].first_share : shares.size();
-    return std::span(shares).subspan(flows[flow].first_share, end - flows[flow].first_share);
-  }
+// Flows that have rates and keep them, unless they join those that are solved for.
+class OutsideFlows {
+ public:
+  virtual ~OutsideFlows() = default;
+  // Called when the level has come to where `resource` is full, or to the outside rate said of it.
+  // Adds flows faster than `level` whose rates are no longer fair to the solver, with what is free
+  // for them on each resource, and returns whether there are any.
+  virtual bool Join(ResourceIndex resource, double level) = 0;
 };
 
-// Solves one problem after another without allocating.
+// Solves one problem after another without allocating. Flows and resources are numbered from 0 in
+// the order they were added: a few out of very many lie close together in memory here.
 class MaxMinSolver {
  public:
-  // A flow without resources and cap gets an infinite rate.
-  void Solve(const MaxMinProblem& problem);
+  // A share of a flow.
+  struct Use {
+    ResourceIndex resource = 0;
+    std::int32_t flow = 0;
+    double share = 1;
+    std::int32_t next = -1;  // of the same resource's, if it was added while solving
+  };
 
-  // Of the last problem.
-  double Rate(std::size_t flow) const { return rates_[flow]; }
-  ResourceIndex Bottleneck(std::size_t flow) const { return bottlenecks_[flow]; }
-  // What is left of a resource.
-  double Left(std::size_t resource) const { return fills_[resource].left; }
+  void Clear();
+  ResourceIndex AddResource();
+  // Shares are of resources that were added.
+  void AddFlow(double cap);
+  void AddShare(ResourceIndex resource, double share);  // of the flow added last
+  // After what uses it was added: what is free of a resource for flows added, and how fast the
+  // outside flows are that it held until now; kUncapped if there are none.
+  void SetFree(ResourceIndex resource, double free, double outside_rate = kUncapped);
+  // A flow without resources and cap gets an infinite rate.
+  void Solve(OutsideFlows* outside = nullptr);
+
+  std::span<const Use> Uses(std::size_t flow) const {
+    const std::size_t end = flow + 1 < flows_.size() ? flows_[flow + 1].first_use : uses_.size();
+    return std::span(uses_).subspan(flows_[flow].first_use, end - flows_[flow].first_use);
+  }
+  double Rate(std::size_t flow) const { return flows_[flow].rate; }
+  ResourceIndex Bottleneck(std::size_t flow) const { return flows_[flow].bottleneck; }
+  // What is left of a resource with its rising flows at `level`.
+  double LeftAt(ResourceIndex resource, double level) const;
   // The rate of the flows that a resource holds; kUncapped if it holds none.
-  double HeldRate(std::size_t resource) const { return fills_[resource].held_rate; }
+  double HeldRate(ResourceIndex resource) const { return Of(resource).held_rate; }
   // The rate of the fastest flow that uses a resource; 0 if none does.
-  double FastestRate(std::size_t resource) const { return fills_[resource].fastest; }
+  double FastestRate(ResourceIndex resource) const { return Of(resource).fastest; }
 
  private:
-  struct Fill {
-    double left = 0;               // of what was free, not used by frozen flows
-    double share = 0;              // sum over rising flows
-    double held_rate = kUncapped;  // of the flows it holds
-    double fastest = 0;            // of the frozen flows
-    std::uint32_t rising = 0;      // flows not frozen yet
-    std::uint32_t users = 0;       // flows in all
-    std::size_t first_user = 0;    // into users_
-    double FairRate() const;
+  static constexpr double kRising = -1;  // rate of a flow that is not frozen yet
+  struct Flow {
+    double cap = kUncapped;
+    std::size_t first_use = 0;  // they end where those of the next flow begin
+    double rate = kRising;
+    ResourceIndex bottleneck = kNoBottleneck;
   };
-  using Candidate = std::pair<double, ResourceIndex>;  // (fair rate, resource)
+  struct Fill {
+    double free = 0;
+    double frozen = 0;                // used by frozen flows
+    double share = 0;                 // sum over rising flows
+    double outside_rate = kUncapped;  // of those it holds
+    double held_rate = kUncapped;     // of the flows it holds
+    double fastest = 0;               // of the frozen flows
+    std::uint32_t rising = 0;         // flows not frozen yet
+    std::int32_t first_use = -1;      // the last one added while solving
+    std::uint32_t users = 0;          // added before
+    std::size_t first_user = 0;       // of these, into users_
+    // The level at which something happens here; kUncapped if nothing does any more.
+    double Due() const;
+  };
+  using Candidate = std::pair<double, ResourceIndex>;  // (level it is due at, resource)
+  using Capped = std::pair<double, std::int32_t>;      // (cap, flow)
 
-  void ListUsers(const MaxMinProblem& problem);
-  std::span<const std::int32_t> Users(const Fill& fill) const {
-    return std::span(users_).subspan(fill.first_user, fill.users);
+  const Fill& Of(ResourceIndex resource) const {
+    return fills_[static_cast<std::size_t>(resource)];
   }
-  void ListCapped(const MaxMinProblem& problem);
-  void Freeze(const MaxMinProblem& problem, std::size_t flow, double rate,
-              ResourceIndex bottleneck);
-  void FreezeCapped(const MaxMinProblem& problem, double limit);
+  Fill& Of(ResourceIndex resource) { return fills_[static_cast<std::size_t>(resource)]; }
+  void ListUsers();
+  void Freeze(std::size_t flow, double rate, ResourceIndex bottleneck);
+  bool FreezeCapped(double limit);
+  void Hold(ResourceIndex resource, double level);
+  void Place(std::size_t at, Candidate candidate);
+  void Rise(std::size_t at, Candidate candidate);
+  void Sink(std::size_t at, Candidate candidate);
   void DropFirst();
-  void SinkFirst();
+  void DropIdle();
 
-  std::vector<double> rates_;               // per flow
-  std::vector<ResourceIndex> bottlenecks_;  // per flow
-  std::vector<Fill> fills_;                 // per resource
-  std::vector<std::int32_t> users_;         // resource by resource
-  std::vector<Candidate> heap_;             // least fair rate first; children of i: 2i + 1, 2i + 2
-  std::vector<std::int32_t> capped_;        // flows with a cap, ascending by it
-  std::size_t next_capped_ = 0;
-  std::size_t rising_ = 0;  // flows not frozen yet
+  std::vector<Flow> flows_;
+  std::vector<Use> uses_;  // flow by flow
+  std::vector<Fill> fills_;
+  std::vector<std::int32_t> users_;  // resource by resource, flows added before solving
+  std::vector<Candidate> heap_;      // the earliest first; children of i: 2i + 1, 2i + 2
+  std::vector<std::int32_t> place_;  // per resource: in the heap; -1 if it is not
+  std::size_t rising_ = 0;           // flows not frozen yet
+  std::vector<Capped> capped_;       // a heap, the least cap first
+  bool solving_ = false;             // then both heaps are in order
 };
 
 // Rates of all flows of `table`, resources numbered 0 .. capacities.size() - 1.

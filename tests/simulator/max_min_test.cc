@@ -5,15 +5,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace reshard {
 namespace {
 
+using ::testing::Contains;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 FlowTable TableOf(const std::vector<std::vector<ResourceShare>>& flows,
                   const std::vector<double>& caps = {}) {
@@ -48,13 +52,19 @@ TEST(MaxMinTest, ACapFreesTheRestForTheOthers) {
 // The same flows, and what the solver says beside their rates: resource 0 holds a and b, 1 holds c
 // and d, 2 holds none and has 100 - 1.5 left.
 TEST(MaxMinTest, ResourcesKnowWhatTheyHold) {
-  MaxMinProblem problem;
-  problem.flows = {{kUncapped, 0}, {kUncapped, 1}, {kUncapped, 2}, {kUncapped, 4}};
-  problem.shares = {{0, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, {2, 1}};
-  problem.free = {12, 3, 100};
+  const std::vector<std::vector<ResourceIndex>> uses = {{0}, {0}, {0, 1}, {1, 2}};
   MaxMinSolver solver;
   for (int time = 0; time < 2; ++time) {  // nothing stays of the problem before
-    solver.Solve(problem);
+    solver.Clear();
+    for (int resource = 0; resource < 3; ++resource) solver.AddResource();
+    for (const std::vector<ResourceIndex>& resources : uses) {
+      solver.AddFlow(kUncapped);
+      for (const ResourceIndex resource : resources) solver.AddShare(resource, 1);
+    }
+    solver.SetFree(0, 12);
+    solver.SetFree(1, 3);
+    solver.SetFree(2, 100);
+    solver.Solve();
     EXPECT_EQ(solver.Bottleneck(0), 0);
     EXPECT_EQ(solver.Bottleneck(1), 0);
     EXPECT_EQ(solver.Bottleneck(2), 1);
@@ -65,9 +75,72 @@ TEST(MaxMinTest, ResourcesKnowWhatTheyHold) {
     EXPECT_DOUBLE_EQ(solver.FastestRate(0), 5.25);
     EXPECT_DOUBLE_EQ(solver.FastestRate(1), 1.5);
     EXPECT_DOUBLE_EQ(solver.FastestRate(2), 1.5);
-    EXPECT_NEAR(solver.Left(0), 0, 1e-12);
-    EXPECT_DOUBLE_EQ(solver.Left(2), 98.5);
+    EXPECT_NEAR(solver.LeftAt(0, 0), 0, 1e-12);
+    EXPECT_DOUBLE_EQ(solver.LeftAt(2, 0), 98.5);
   }
+}
+
+// Hands out what it was given, resource by resource, and keeps what it was asked.
+struct ScriptedOutside : OutsideFlows {
+  MaxMinSolver* solver = nullptr;
+  std::function<bool(MaxMinSolver&, ResourceIndex, double)> join;
+  std::vector<std::pair<ResourceIndex, double>> asked;
+  bool Join(ResourceIndex resource, double level) override {
+    asked.emplace_back(resource, level);
+    return join(*solver, resource, level);
+  }
+};
+
+// Of 10 an outside flow has 8. At level 2 the resource is full, and that flow is faster: it joins,
+// and both get 5.
+TEST(MaxMinTest, AFasterFlowOutsideJoinsWhereTheResourceIsFull) {
+  MaxMinSolver solver;
+  ScriptedOutside outside;
+  outside.solver = &solver;
+  outside.join = [joined = false](MaxMinSolver& of, ResourceIndex resource, double) mutable {
+    if (std::exchange(joined, true)) return false;
+    of.AddFlow(kUncapped);
+    of.AddShare(resource, 1);
+    of.SetFree(resource, 10);
+    return true;
+  };
+  solver.AddFlow(kUncapped);
+  solver.AddShare(solver.AddResource(), 1);
+  solver.SetFree(0, 2, 8);
+  solver.Solve(&outside);
+  EXPECT_THAT(outside.asked, ElementsAre(Pair(0, DoubleEq(2)), Pair(0, DoubleEq(5))));
+  EXPECT_DOUBLE_EQ(solver.Rate(0), 5);
+  EXPECT_DOUBLE_EQ(solver.Rate(1), 5);
+}
+
+// Resource 0 (10) holds two outside flows at 3; a flow on it gets 2 from resource 1. At level 3,
+// with no flow rising any more, 2 of it are left: what it held joins and gets 4 each. Resource 2 is
+// full with the 5 of those it holds, so they stay.
+TEST(MaxMinTest, OutsideFlowsJoinWhatHoldsThemNoMore) {
+  MaxMinSolver solver;
+  ScriptedOutside outside;
+  outside.solver = &solver;
+  outside.join = [joined = false](MaxMinSolver& of, ResourceIndex resource, double level) mutable {
+    if (resource != 0 || level != 3 || std::exchange(joined, true)) return false;
+    EXPECT_DOUBLE_EQ(of.LeftAt(0, level), 2);
+    for (int flow = 0; flow < 2; ++flow) {
+      of.AddFlow(kUncapped);
+      of.AddShare(0, 1);
+    }
+    of.SetFree(0, 10);
+    return true;
+  };
+  for (int resource = 0; resource < 3; ++resource) solver.AddResource();
+  solver.AddFlow(kUncapped);
+  for (const ResourceIndex resource : {0, 1, 2}) solver.AddShare(resource, 1);
+  solver.SetFree(0, 4, 3);
+  solver.SetFree(1, 2);
+  solver.SetFree(2, 2, 5);
+  solver.Solve(&outside);
+  EXPECT_DOUBLE_EQ(solver.Rate(0), 2);
+  EXPECT_DOUBLE_EQ(solver.Rate(1), 4);
+  EXPECT_DOUBLE_EQ(solver.Rate(2), 4);
+  EXPECT_THAT(outside.asked, Contains(Pair(2, DoubleEq(5))));
 }
 
 // A cap above the fair rate says nothing.
