@@ -68,12 +68,15 @@ Prediction PredictOldPlan(const Plan& plan, const Job& edited, const Constants& 
   std::string hindrance = Hindrance(plan, edited);
   if (!hindrance.empty()) return {std::nullopt, std::move(hindrance)};
   const double nic_share = edited.records.options.nic_share;
-  if (nic_share == plan.job.options.nic_share) {
+  const std::vector<Rank>& ranks = edited.records.ranks;
+  if (nic_share == plan.job.options.nic_share && ranks == plan.job.ranks) {
     return PredictionOf(SimulateSeconds(plan, edited.cluster, constants));
   }
-  Plan slowed = plan;
-  slowed.job.options.nic_share = nic_share;
-  return PredictionOf(SimulateSeconds(slowed, edited.cluster, constants));
+  // The same GPUs, but in other domains perhaps: NCCL's channels follow from where they are now.
+  Plan moved = plan;
+  moved.job.options.nic_share = nic_share;
+  moved.job.ranks = ranks;
+  return PredictionOf(SimulateSeconds(moved, edited.cluster, constants));
 }
 
 std::string GapText(const Prediction& prediction, const std::optional<double>& bound) {

@@ -23,7 +23,7 @@ class HeadChoice {
     for (std::size_t g = 0; g < heads_.size(); ++g) {
       heads_[g].resize(deliveries_.groups[g].domains.size());
     }
-    SplitOverHeads(false, resources_.network_gbps);
+    SplitOverHeads(false, resources_.DealtGbps());
     SplitOverHeads(true, resources_.nvlink_gbps);
     return std::move(heads_);
   }
@@ -47,7 +47,7 @@ class HeadChoice {
         loads.assign(loads.size(), 0.0);
         shares = SplitBalanced(requests, targets, loads);
       }
-      RelieveReceivers(requests, rates, loads, shares);
+      RelieveReceivers(requests, loads, shares);
     }
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const GroupDomain& domain = deliveries_.groups[of[i].first].domains[of[i].second];
@@ -144,24 +144,23 @@ class HeadChoice {
 
   // Receivers that would be busy for longer than the bound, and longer than their domain's mean,
   // leave the excess to ranks of the domain that have room.
-  void RelieveReceivers(std::vector<SplitRequest>& requests, const std::vector<double>& rates,
-                        const std::vector<double>& loads,
+  void RelieveReceivers(std::vector<SplitRequest>& requests, const std::vector<double>& loads,
                         std::vector<std::vector<std::int64_t>>& shares) const {
     for (const DomainResources& domain : resources_.domains) {
       if (domain.network_gbps <= 0) continue;
       double total = 0;
       for (const RankIndex r : domain.ranks) total += loads[static_cast<std::size_t>(r)];
-      const double level = std::max(total / domain.network_gbps, bound_seconds_ * kBytesPerGB);
+      const double level =
+          std::max(total / resources_.CountedGbps(domain), bound_seconds_ * kBytesPerGB);
       std::vector<std::pair<RankIndex, double>> room;
       for (const RankIndex r : domain.ranks) {
-        const double spare =
-            level * rates[static_cast<std::size_t>(r)] - loads[static_cast<std::size_t>(r)];
+        const double spare = level * resources_.CountedGbps(r) - loads[static_cast<std::size_t>(r)];
         if (spare > 0 && resources_.HasNvlink(r)) room.emplace_back(r, spare);
       }
       std::size_t next = 0;
       for (const RankIndex r : domain.ranks) {
         const double load = loads[static_cast<std::size_t>(r)];
-        const double excess = load - level * rates[static_cast<std::size_t>(r)];
+        const double excess = load - level * resources_.CountedGbps(r);
         if (excess < kLeastExcess * load || !resources_.HasNvlink(r)) continue;
         const double share = excess / load;
         for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -170,13 +169,17 @@ class HeadChoice {
           const auto k = static_cast<std::size_t>(at - requests[i].candidates.begin());
           auto moved = static_cast<std::int64_t>(static_cast<double>(shares[i][k]) * share) /
                        kSplitAlignmentBytes * kSplitAlignmentBytes;
+          // Beside what it relieves: where the line is cut elsewhere, it is as if it were not.
+          std::size_t beside = k + 1;
           while (moved >= kSplitAlignmentBytes && next < room.size()) {
             const auto fits = static_cast<std::int64_t>(room[next].second) / kSplitAlignmentBytes *
                               kSplitAlignmentBytes;
             const std::int64_t part = std::min(moved, fits);
             if (part > 0) {
-              requests[i].candidates.push_back(room[next].first);
-              shares[i].push_back(part);
+              const auto place = static_cast<std::ptrdiff_t>(beside++);
+              requests[i].candidates.insert(requests[i].candidates.begin() + place,
+                                            room[next].first);
+              shares[i].insert(shares[i].begin() + place, part);
               shares[i][k] -= part;
               moved -= part;
               room[next].second -= static_cast<double>(part);

@@ -7,6 +7,7 @@
 
 #include "compiler/bounds/bounds.h"
 #include "compiler/bounds/rank_resources.h"
+#include "compiler/planning/alike_nics.h"
 #include "compiler/planning/channel_choice.h"
 #include "compiler/planning/delivery_groups.h"
 #include "compiler/planning/domain_assignment.h"
@@ -100,8 +101,10 @@ Result<void> OptimalPlanner::MakeSchedule(const Job& job, const CostModel& cost_
                                   domains ? &domains->weights : nullptr)
                            .seconds;
   const RailBundles bundles(plan.job, job.cluster, *resources);
-  Result<void> found =
-      SearchVariants(cost_model, deliveries, *resources, bundles, bound, assignment, plan);
+  const std::optional<RankResources> alike =
+      WithAlikeNics(*resources, job.cluster.fabric.rail_crossing);
+  Result<void> found = SearchVariants(cost_model, deliveries, *resources, alike ? &*alike : nullptr,
+                                      bundles, bound, assignment, plan);
   if (!found) return found;
   plan.channels.max_p2p_peers = CountPeers(plan);
   PlaceZeros(plan);

@@ -26,7 +26,8 @@ std::vector<std::vector<std::int64_t>> LinkLoads(const Deliveries& deliveries, c
           static_cast<std::size_t>(hop.parent == kFromSender ? column.exit : hop.from);
       const auto to = static_cast<std::size_t>(hop.to);
       const bool inside = resources.domain[from] == resources.domain[to];
-      if (inside && !deliveries.groups[static_cast<std::size_t>(column.group)].local) continue;
+      const bool local = deliveries.groups[static_cast<std::size_t>(column.group)].local;
+      if (inside && (!local || hop.parent != kFromSender)) continue;
       const std::size_t link = inside ? 2 : 0;
       of_group[4 * from + link] += column.end - column.begin;
       of_group[4 * to + link + 1] += column.end - column.begin;

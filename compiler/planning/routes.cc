@@ -13,12 +13,14 @@ namespace {
 class RouteMaker {
  public:
   RouteMaker(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
-             const RankResources& resources, double bound_seconds, const DomainAssignment* domains)
+             const RankResources& resources, double bound_seconds, const DomainAssignment* domains,
+             LocalFanOut fan_out)
       : deliveries_(deliveries),
         pieces_(pieces),
         resources_(resources),
         bound_seconds_(bound_seconds),
         domains_(domains),
+        fan_out_(fan_out),
         helper_load_(resources.domain.size(), 0.0) {}
 
   Routes Run() {
@@ -55,7 +57,7 @@ class RouteMaker {
   };
 
   // A local group with more receivers than senders: were every sender to send to each receiver, the
-  // senders' NVLinks would carry more than the receivers'.
+  // senders' NVLinks would carry more than the receivers'. Or any, where receivers pass on all.
   bool WantsHeads(std::size_t g) const {
     std::vector<RankIndex> senders;
     for (const Piece& piece : pieces_[g]) senders.push_back(piece.exit);
@@ -63,8 +65,10 @@ class RouteMaker {
     const auto distinct = std::unique(senders.begin(), senders.end()) - senders.begin();
     const DeliveryGroup& group = deliveries_.groups[g];
     const std::size_t receivers = group.domains[0].receivers.size();
-    return receivers > static_cast<std::size_t>(distinct) &&
-           group.bytes >= kMinHeadBytes * static_cast<std::int64_t>(receivers);
+    const bool wanted = fan_out_ == LocalFanOut::kFromReceivers
+                            ? receivers > 1
+                            : receivers > static_cast<std::size_t>(distinct);
+    return wanted && group.bytes >= kMinHeadBytes * static_cast<std::int64_t>(receivers);
   }
 
   std::int32_t AddPath(DeliveryPath path) {
@@ -157,7 +161,7 @@ class RouteMaker {
       }
       requests.push_back(std::move(request));
     }
-    const auto shares = SplitBalanced(requests, resources_.network_gbps, loads);
+    const auto shares = SplitBalanced(requests, resources_.DealtGbps(), loads);
     for (std::size_t i = 0; i < intervals_.size(); ++i) EndParts(shares[i], intervals_[i]);
   }
 
@@ -412,6 +416,7 @@ class RouteMaker {
   const RankResources& resources_;
   double bound_seconds_;
   const DomainAssignment* domains_;
+  LocalFanOut fan_out_;
   std::vector<double> helper_load_;          // bytes, per rank
   std::vector<std::vector<HeadCut>> heads_;  // per group and its domains
   std::vector<Interval> intervals_;
@@ -422,8 +427,8 @@ class RouteMaker {
 
 Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
                   const RankResources& resources, double bound_seconds,
-                  const DomainAssignment* domains, Exits exits) {
-  Routes routes = RouteMaker(deliveries, pieces, resources, bound_seconds, domains).Run();
+                  const DomainAssignment* domains, Exits exits, LocalFanOut fan_out) {
+  Routes routes = RouteMaker(deliveries, pieces, resources, bound_seconds, domains, fan_out).Run();
   if (exits == Exits::kShared) ShareExits(deliveries, resources, routes);
   return routes;
 }

@@ -53,10 +53,14 @@ struct Routes {
 // others; a group is dealt out over its domains such that the NICs of those that relay are level.
 // Star pieces go from their sender to a head in each domain; helpers take in what `domains` leaves
 // to them. With `exits` kShared, those that lack what they pass on keep it
-// (compiler/planning/shared_exits.h).
+// (compiler/planning/shared_exits.h). Inside a domain each sender serves every receiver where it
+// has no more of them than there are senders; with kFromReceivers never: the receivers pass on what
+// one of them got, which evens out what holders send.
 enum class Exits { kShared, kApart };
+enum class LocalFanOut { kFromFew, kFromReceivers };
 Routes MakeRoutes(const Deliveries& deliveries, const std::vector<std::vector<Piece>>& pieces,
                   const RankResources& resources, double bound_seconds,
-                  const DomainAssignment* domains = nullptr, Exits exits = Exits::kShared);
+                  const DomainAssignment* domains = nullptr, Exits exits = Exits::kShared,
+                  LocalFanOut fan_out = LocalFanOut::kFromFew);
 
 }  // namespace reshard

@@ -37,7 +37,7 @@ class SenderAssignment {
   std::vector<std::vector<Piece>> Run() {
     network_load_.assign(resources_.domain.size(), 0.0);
     nvlink_load_.assign(resources_.domain.size(), 0.0);
-    Split(false, resources_.network_gbps, network_load_);
+    Split(false, resources_.DealtGbps(), network_load_);
     Split(true, resources_.nvlink_gbps, nvlink_load_);
     CountNetworkLoads();
     for (std::size_t d = 0; d < resources_.domains.size(); ++d) {
@@ -195,17 +195,18 @@ class SenderAssignment {
 
   bool NeedsExits(const DomainResources& domain) const {
     if (domain.ranks.size() < 2 || domain.network_gbps <= 0) return false;
+    const double domain_rate = resources_.CountedGbps(domain);
     double fullest = 0;
     double total = 0;
     for (const RankIndex r : domain.ranks) {
-      const double rate = resources_.network_gbps[static_cast<std::size_t>(r)];
+      const double rate = resources_.CountedGbps(r);
       const double load = network_load_[static_cast<std::size_t>(r)];
       total += load;
       if (load > 0) {
-        fullest = std::max(fullest, rate > 0 ? load / rate : load / domain.network_gbps * 1e6);
+        fullest = std::max(fullest, rate > 0 ? load / rate : load / domain_rate * 1e6);
       }
     }
-    const double mean = total / domain.network_gbps;
+    const double mean = total / domain_rate;
     return fullest > 1.0001 * mean && fullest / kBytesPerGB > kBindingShare * bound_seconds_;
   }
 
@@ -266,9 +267,7 @@ class SenderAssignment {
     std::vector<RankIndex> ranks;
     std::ranges::copy_if(domain.ranks, std::back_inserter(ranks), HasLinkInside());
     double rate_total = 0;
-    for (const RankIndex r : ranks) {
-      rate_total += resources_.network_gbps[static_cast<std::size_t>(r)];
-    }
+    for (const RankIndex r : ranks) rate_total += resources_.CountedGbps(r);
     std::map<RankIndex, std::int64_t> sent;
     std::int64_t total = 0;
     for (const RankIndex r : ranks) sent[r] = 0;
@@ -283,7 +282,7 @@ class SenderAssignment {
     std::int64_t given = 0;
     double rate_sum = 0;
     for (const RankIndex r : ranks) {
-      rate_sum += resources_.network_gbps[static_cast<std::size_t>(r)];
+      rate_sum += resources_.CountedGbps(r);
       const auto upto =
           static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / rate_total) /
           kSplitAlignmentBytes * kSplitAlignmentBytes;

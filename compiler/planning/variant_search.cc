@@ -55,6 +55,9 @@ constexpr double kShortSeconds = 0.005;
 constexpr double kWorthChannels = 0.99;
 // Of TreeSearchSize(): beyond it trees are sought only where nothing else does.
 constexpr double kMostTreeSearch = 200'000;
+// In plans too large to be tried in variants, what kinds of routes there are is still predicted to
+// choose from, but not for more ranks than this.
+constexpr std::size_t kMostPredictedRanks = 2'048;
 
 // What a planner fills in.
 struct Schedule {
@@ -79,52 +82,92 @@ struct Sending {
   std::vector<std::vector<Piece>> pieces;
 };
 
+// Whether most of what ranks receive comes from ranks of their own domains, to several each.
+bool IsMostlyLocal(const Deliveries& deliveries) {
+  std::int64_t all = 0;
+  std::int64_t local = 0;
+  for (const DeliveryGroup& group : deliveries.groups) {
+    for (const GroupDomain& domain : group.domains) {
+      const std::int64_t bytes = group.bytes * static_cast<std::int64_t>(domain.receivers.size());
+      all += bytes;
+      if (group.local && domain.receivers.size() > 1) local += bytes;
+    }
+  }
+  return 2 * local > all;
+}
+
 class VariantSearch {
  public:
+  // `choosing`: what is too large to be tried in variants is still predicted, for there are several
+  // searches or kinds of routes to choose from.
   VariantSearch(const CostModel& cost_model, const Deliveries& deliveries,
                 const RankResources& resources, const RailBundles& bundles, double bound_seconds,
-                const DomainAssignment* domains, Plan& plan)
+                const DomainAssignment* domains, bool choosing, Plan& plan)
       : cost_model_(cost_model),
         deliveries_(deliveries),
         resources_(resources),
         bundles_(bundles),
         bound_seconds_(bound_seconds),
         domains_(domains),
+        mostly_local_(resources.domain.size() <= kMostPredictedRanks && IsMostlyLocal(deliveries)),
+        choosing_(choosing || mostly_local_ || bundles.limited()),
         plan_(plan) {}
 
-  Result<void> Run() {
-    if (!bundles_.limited()) {
-      Result<void> by_variants = TryVariants();
-      if (!by_variants || IsEnough() || plan_.transfers.size() > kMostTransfers ||
-          bound_seconds_ < kShortSeconds ||
-          TreeSearchSize(deliveries_, resources_, bundles_) > kMostTreeSearch) {
-        return by_variants;
-      }
-      best_.Swap(plan_);
+  // Fails, or has a best. Without trees only what knows nothing of the fabric is tried.
+  Result<void> Run(bool with_trees) {
+    Result<void> found = !with_trees          ? TryVariants()
+                         : bundles_.limited() ? SearchOnFabric()
+                                              : SearchOnNics();
+    channels_ = plan_.channels.channels_per_net_peer;
+    return kept_ ? Result<void>() : found;
+  }
+
+  bool HasBest() const { return kept_; }
+  bool IsEnough() const { return few_peers_ && choice_.seconds <= bound_seconds_ * kNearEnough; }
+  bool IsBetterThan(const VariantSearch& other) const {
+    return few_peers_ != other.few_peers_ ? few_peers_ : choice_.seconds < other.choice_.seconds;
+  }
+  void LowerBest() {
+    best_.Swap(plan_);
+    plan_.channels.channels_per_net_peer = channels_;
+  }
+
+ private:
+  struct Variant {
+    std::int64_t stripes = 1;
+    std::size_t phases = kMostPhases;
+    std::size_t sending = 0;
+    Exits exits = Exits::kShared;
+    LocalFanOut fan_out = LocalFanOut::kFromFew;
+    bool operator==(const Variant&) const = default;
+  };
+
+  // Where only NICs limit what passes between domains.
+  Result<void> SearchOnNics() {
+    Result<void> by_variants = TryVariants();
+    if (kept_ && !IsEnough() && best_.transfers.size() <= kMostTransfers &&
+        bound_seconds_ >= kShortSeconds &&
+        TreeSearchSize(deliveries_, resources_, bundles_) <= kMostTreeSearch) {
       static_cast<void>(SearchTrees());
-      best_.Swap(plan_);
-      return {};
     }
-    // Where the fabric limits what passes, delivery trees first. What knows nothing of it may be
-    // as good where all domains are alike, and may not be possible at all elsewhere.
+    return by_variants;
+  }
+
+  // Where the fabric does, delivery trees first. What knows nothing of it may be as good where all
+  // domains are alike, and may not be possible at all elsewhere.
+  Result<void> SearchOnFabric() {
     const bool large = TreeSearchSize(deliveries_, resources_, bundles_) > kMostTreeSearch;
     Result<void> by_trees;
     if (!large) {
       by_trees = SearchTrees();
-      if (kept_ && IsEnough()) {
-        best_.Swap(plan_);
-        return {};
-      }
+      if (kept_ && IsEnough()) return {};
     }
     Result<void> by_variants = TryVariants();
     if (by_variants) return by_variants;
     if (large) by_trees = SearchTrees();
-    if (!kept_) return by_trees ? by_variants : by_trees;
-    best_.Swap(plan_);
-    return {};
+    return by_trees ? by_variants : by_trees;
   }
 
- private:
   Result<void> SearchTrees() {
     Result<DeliveryTrees> trees =
         FindDeliveryTrees(deliveries_, plan_.demand, resources_, bundles_);
@@ -142,7 +185,9 @@ class VariantSearch {
     };
     Routes routes = routes_of(1);
     Phases phases = MakePhases(deliveries_, routes, resources_, bound_seconds_);
-    if (Result<void> searched = Search(routes, phases); !searched) return searched;
+    if (const Result<double> searched = Search(routes, phases); !searched) {
+      return tl::unexpected(searched.error());
+    }
     std::int64_t best = 1;
     for (std::int64_t stripes = 2; stripes <= kMostStripes && !IsEnough(); stripes *= 2) {
       routes = routes_of(stripes);
@@ -166,24 +211,28 @@ class VariantSearch {
   }
 
   Result<void> TryVariants() {
-    AddSending(domains_);
-    const Variant first{1, kMostPhases, 0};
-    if (Result<void> searched = Search(first); !searched) return searched;
+    Variant first;
+    if (Result<void> searched = SearchFirst(first); !searched) return searched;
     Result<bool> widened = WidenPeers();
     if (!widened) return tl::unexpected(widened.error());
     if (*widened) {
-      if (Result<void> searched = Search(first); !searched) return searched;
+      if (const Result<double> searched = Search(first); !searched) {
+        return tl::unexpected(searched.error());
+      }
     }
     if (!IsEnough() && best_.transfers.size() <= kMostTransfers) {
       Variant next = first;
       if (HasSharedExits(first)) {
-        const Variant apart{1, kMostPhases, 0, Exits::kApart};
+        Variant apart = first;
+        apart.exits = Exits::kApart;
         if (Result<void> tried = Try(apart, next); !tried) return tried;
       }
       if (domains_ == nullptr) {
         egress_ = AssignEgress(deliveries_, plan_.demand, resources_);
         AddSending(&egress_);
-        if (Result<void> tried = Try({1, kMostPhases, 1, next.exits}, next); !tried) return tried;
+        Variant level = next;
+        level.sending = sendings_.size() - 1;
+        if (Result<void> tried = Try(level, next); !tried) return tried;
       }
       for (std::int64_t stripes = 2; stripes <= kMostStripes; stripes *= 2) {
         Variant striped = next;
@@ -194,12 +243,13 @@ class VariantSearch {
       one_phase.phases = 1;
       if (Result<void> tried = Try(one_phase, next); !tried) return tried;
       if (next != first && !IsEnough()) {
-        if (Result<void> searched = Search(next); !searched) return searched;
+        if (const Result<double> searched = Search(next); !searched) {
+          return tl::unexpected(searched.error());
+        }
       }
       TrySendings(next);
       SearchTurns(next);
     }
-    best_.Swap(plan_);
     return {};
   }
 
@@ -224,23 +274,32 @@ class VariantSearch {
     return channels != best;
   }
 
-  struct Variant {
-    std::int64_t stripes = 1;
-    std::size_t phases = 1;
-    std::size_t sending = 0;
-    Exits exits = Exits::kShared;
-    bool operator==(const Variant&) const = default;
-  };
+  // Sets `first` to what the other variants are of.
+  Result<void> SearchFirst(Variant& first) {
+    AddSending(domains_);
+    Result<double> seconds = tl::unexpected(Error{});
+    if (mostly_local_) {
+      first.fan_out = LocalFanOut::kFromReceivers;
+      seconds = Search(first);
+      if (seconds && IsEnough()) return {};
+    }
+    Variant from_few = first;
+    from_few.fan_out = LocalFanOut::kFromFew;
+    const Result<double> found = Search(from_few);
+    if (!found && !seconds) return tl::unexpected(found.error());
+    if (found && (!seconds || *found < *seconds)) first = from_few;
+    return {};
+  }
 
-  void AddSending(const DomainAssignment* domains) {
-    sendings_.push_back(
-        {domains, AssignSenders(plan_.demand, deliveries_, resources_, bound_seconds_, domains)});
+  void AddSending(const DomainAssignment* domains, ExitShares shares = ExitShares::kOfEach) {
+    sendings_.push_back({domains, AssignSenders(plan_.demand, deliveries_, resources_,
+                                                bound_seconds_, domains, shares)});
   }
 
   Routes RoutesOf(const Variant& variant) const {
     const Sending& sending = sendings_[variant.sending];
     return MakeRoutes(deliveries_, Striped(sending.pieces, variant.stripes), resources_,
-                      bound_seconds_, sending.domains, variant.exits);
+                      bound_seconds_, sending.domains, variant.exits, variant.fan_out);
   }
 
   // Exits that share all groups together, and copies sent without relays where there is room.
@@ -256,8 +315,7 @@ class VariantSearch {
                                  [](const Piece& piece) { return piece.exit != piece.holder; });
     };
     if (std::ranges::any_of(sendings_[best.sending].pieces, has_exits)) {
-      sendings_.push_back({domains, AssignSenders(plan_.demand, deliveries_, resources_,
-                                                  bound_seconds_, domains, ExitShares::kOfAll)});
+      AddSending(domains, ExitShares::kOfAll);
       TrySending(best);
       if (IsEnough()) return;
     }
@@ -284,7 +342,7 @@ class VariantSearch {
     });
   }
 
-  Result<void> Search(const Variant& variant) {
+  Result<double> Search(const Variant& variant) {
     const Routes routes = RoutesOf(variant);
     return Search(routes,
                   MakePhases(deliveries_, routes, resources_, bound_seconds_, variant.phases));
@@ -302,19 +360,20 @@ class VariantSearch {
     }
   }
 
-  Result<void> Search(const Routes& routes, const Phases& phases) {
+  // The predicted time, 0 if it is too large to be predicted.
+  Result<double> Search(const Routes& routes, const Phases& phases) {
     Result<ShapeChoice> found =
         SearchShapes(cost_model_, deliveries_, routes, phases, PeakNetworkBytes(routes, resources_),
                      bound_seconds_ * kNearEnough, plan_);
     if (!found) return tl::unexpected(found.error());
-    if (found->seconds <= 0 && bundles_.limited()) {
-      // Too large to be tried in several shapes; but there are two kinds of routes to choose from.
+    if (found->seconds <= 0 && choosing_) {
+      // Too large to be tried in several shapes; but there are kinds of routes to choose from.
       const Result<double> seconds = cost_model_.PredictSeconds(plan_);
       if (!seconds) return tl::unexpected(seconds.error());
       found->seconds = *seconds;
     }
     Keep(*found);
-    return {};
+    return found->seconds;
   }
 
   // With the best shape so far; `best` becomes this variant if it is better.
@@ -346,30 +405,52 @@ class VariantSearch {
     return true;
   }
 
-  bool IsEnough() const { return few_peers_ && choice_.seconds <= bound_seconds_ * kNearEnough; }
-
   const CostModel& cost_model_;
   const Deliveries& deliveries_;
   const RankResources& resources_;
   const RailBundles& bundles_;
   double bound_seconds_;
   const DomainAssignment* domains_;
+  bool mostly_local_;
+  bool choosing_;
   DomainAssignment egress_;
   std::vector<Sending> sendings_;
   Plan& plan_;
   bool kept_ = false;
   bool few_peers_ = false;  // what is kept has no more peers than the options allow
   ShapeChoice choice_;
+  std::int64_t channels_ = 0;  // of the best
   Schedule best_;
 };
 
 }  // namespace
 
 Result<void> SearchVariants(const CostModel& cost_model, const Deliveries& deliveries,
-                            const RankResources& resources, const RailBundles& bundles,
-                            double bound_seconds, const DomainAssignment* domains, Plan& plan) {
-  return VariantSearch(cost_model, deliveries, resources, bundles, bound_seconds, domains, plan)
-      .Run();
+                            const RankResources& resources, const RankResources* alike,
+                            const RailBundles& bundles, double bound_seconds,
+                            const DomainAssignment* domains, Plan& plan) {
+  if (resources.domain.size() > kMostPredictedRanks) alike = nullptr;
+  VariantSearch as_is(cost_model, deliveries, resources, bundles, bound_seconds, domains,
+                      alike != nullptr, plan);
+  if (alike == nullptr) {
+    Result<void> found = as_is.Run(true);
+    if (found) as_is.LowerBest();
+    return found;
+  }
+  const std::int64_t channels = plan.channels.channels_per_net_peer;
+  plan.channels.channels_per_net_peer = ChooseChannelsPerNetPeer(*alike, cost_model.Channels());
+  VariantSearch calm(cost_model, deliveries, *alike, bundles, bound_seconds, nullptr, true, plan);
+  static_cast<void>(calm.Run(false));  // which may not be possible at all
+  if (calm.HasBest() && calm.IsEnough()) {
+    calm.LowerBest();
+    return {};
+  }
+  plan.channels.channels_per_net_peer = channels;
+  Result<void> found = as_is.Run(true);
+  if (!found && !calm.HasBest()) return found;
+  const bool calm_wins = calm.HasBest() && (!as_is.HasBest() || calm.IsBetterThan(as_is));
+  (calm_wins ? calm : as_is).LowerBest();
+  return {};
 }
 
 }  // namespace reshard

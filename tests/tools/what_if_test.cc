@@ -91,6 +91,15 @@ TEST_F(WhatIf, SaysWhyAPlanCannotRun) {
   EXPECT_EQ(never.old_plan.reason, "edit 'domains=7': 6 GPUs do not divide by 7");
 }
 
+// Inside one domain NCCL knows no network peers and gives every peer all channels, whatever the
+// plan was compiled for.
+TEST_F(WhatIf, TheOldPlanHasTheChannelsOfWhereItsGpusAreNow) {
+  const Scenario many = Run("domains=1");
+  plan_.channels.channels_per_net_peer = 1;
+  EXPECT_GT(*Run("nicGBps*4").old_plan.seconds, 1.5 * *Run("domains=1").old_plan.seconds);
+  EXPECT_EQ(Run("domains=1").old_plan.seconds, many.old_plan.seconds);
+}
+
 TEST_F(WhatIf, OptionsHoldTheOldPlanToWhatItNeeds) {
   plan_.certificate.staging_bytes_max = std::int64_t{3} << 20;
   const Scenario tight = Run("stagingMiB=2");

@@ -109,6 +109,27 @@ TEST(ChooseHeads, WithTimeToSpareASlowNvlinkTakesInNoMoreThanOthers) {
   EXPECT_THAT(heads[0][0].ends, ElementsAre(16 * kMB, 32 * kMB, 64 * kMB, 96 * kMB));
 }
 
+// Dealt as alike, the fast NIC takes in no more than the others, and none of their 0.4 ms.
+TEST(ChooseHeads, AFastNicThatIsDealtAsTheOthersTakesInNoMore) {
+  RankResources resources = OneDomain({50, 50, 100, 50});
+  resources.dealt_gbps.assign(4, 50);
+  const Deliveries deliveries{{Group({0, 1, 2, 3}, 80 * kMB)}, {}};
+  const auto heads = ChooseHeads(deliveries, resources, 0.3e-3);
+  EXPECT_THAT(heads[0][0].heads, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(heads[0][0].ends, ElementsAre(20 * kMB, 40 * kMB, 60 * kMB, 80 * kMB));
+}
+
+// Rank 1's NIC is dealt 20 MB and can take in half of that in 0.4 ms. What others take in for it
+// lies where its own part ends, so that all cuts of the others stay as they were.
+TEST(ChooseHeads, WhatRelievesASlowNicLiesBesideIt) {
+  RankResources resources = OneDomain({50, 25, 50, 50, 50});
+  resources.dealt_gbps.assign(5, 50);
+  const Deliveries deliveries{{Group({0, 1, 2, 3}, 80 * kMB)}, {}};
+  const auto heads = ChooseHeads(deliveries, resources, 0.4e-3);
+  EXPECT_THAT(heads[0][0].heads, ElementsAre(0, 1, 4, 2, 3));
+  EXPECT_THAT(heads[0][0].ends, ElementsAre(20 * kMB, 30 * kMB, 40 * kMB, 60 * kMB, 80 * kMB));
+}
+
 TEST(ChooseHeads, NothingToDeliver) { EXPECT_THAT(ChooseHeads({}, OneDomain({50}), 1), IsEmpty()); }
 
 }  // namespace

@@ -40,6 +40,11 @@ class PhasesOf {
     added.local = local_;
     return *this;
   }
+  // To the path of the group that was added as number `group`.
+  PhasesOf& AddHop(std::size_t group, const PathHop& hop) {
+    routes_.paths[group].hops.push_back(hop);
+    return *this;
+  }
   Phases Make(double bound_seconds, std::size_t most = 4) const {
     return MakePhases(deliveries_, routes_, resources_, bound_seconds, most);
   }
@@ -64,6 +69,16 @@ TEST(MakePhases, SmallGroupsWithACommonReceiverDoNot) {
   const Phases phases = PhasesOf(5).Add({0, 1}, 10).Add({1, 2}, 1000).Add({3}, 5).Make(1);
   EXPECT_THAT(phases.of_group, ElementsAre(0, 1, 1));
   EXPECT_THAT(phases.bytes, ElementsAre(10, 1005));
+}
+
+// Inside a domain, too, what a receiver passes on goes on below the rounds of the next phase: 10
+// bytes from the sender to rank 0 keep no link busy for too long, their nine copies would.
+TEST(MakePhases, WhatReceiversPassOnDoesNotCount) {
+  PhasesOf phases(12, true);
+  phases.Add({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 10).Add({1, 10}, 1000);
+  EXPECT_THAT(phases.Make(2.1e-6).of_group, ElementsAre(0, 1));
+  for (RankIndex r = 1; r < 10; ++r) phases.AddHop(0, {0, r, 0});
+  EXPECT_THAT(phases.Make(2.1e-6).of_group, ElementsAre(0, 1));
 }
 
 // Phases run one after another; two large groups would halve what fills the NICs in each.

@@ -179,6 +179,24 @@ void CheckRoutes(const Stages& stages) {
   }
 }
 
+// 4 sources and 2 replicas in one domain: each source sends both its quarter, or one of them, which
+// passes it on.
+TEST(MakeRoutes, InsideADomainReceiversPassOnAllIfAskedTo) {
+  const Cluster cluster = UniformCluster(1, 6, 400, 0);
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {40 * kMegabyte});
+  for (int i = 0; i < 4; ++i) builder.AddSource({Whole("w", 40 * kMegabyte)});
+  for (int i = 0; i < 2; ++i) builder.AddDestination({Whole("w", 40 * kMegabyte)});
+  Stages stages = MakeStages(builder.On(cluster), cluster);
+  constexpr std::int64_t k = 10 * kMegabyte;
+  EXPECT_THAT(TrafficOf(stages).nvlink_out, ElementsAre(2 * k, 2 * k, 2 * k, 2 * k, 0, 0));
+  stages.routes =
+      MakeRoutes(stages.deliveries, stages.pieces, stages.resources, stages.bound_seconds, nullptr,
+                 Exits::kShared, LocalFanOut::kFromReceivers);
+  EXPECT_THAT(TrafficOf(stages).nvlink_out, ElementsAre(k, k, k, k, 2 * k, 2 * k));
+  EXPECT_THAT(TrafficOf(stages).nvlink_in, ElementsAre(0, 0, 0, 0, 4 * k, 4 * k));
+}
+
 TEST(MakeRoutes, EveryReceiverIsReachedOncePerByteOverLinksThatWork) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

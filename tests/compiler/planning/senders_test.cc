@@ -131,6 +131,28 @@ TEST(AssignSenders, ExitsShareEveryGroupOrAllTogether) {
   EXPECT_THAT(of_all.at(1), ElementsAre(20 * kMegabyte));
 }
 
+// A NIC of twice the rate that is dealt as the others sends no more than they do, and nobody hands
+// it anything; at its own rate it sends two of five parts.
+TEST(AssignSenders, AFastNicThatIsDealtAsTheOthersSendsNoMore) {
+  Cluster cluster = UniformCluster(2, 4, 400, 50);
+  cluster.nics[1].gbps = 100;
+  JobRecordsBuilder builder;
+  builder.AddTensor("w", DType::kU8, {40 * kMegabyte});
+  for (int i = 0; i < 4; ++i) builder.AddSource({Whole("w", 40 * kMegabyte)});
+  for (int i = 0; i < 4; ++i) builder.AddDestination({Whole("w", 40 * kMegabyte)});
+  Stages stages = MakeStages(builder.On(cluster), cluster);
+  const auto sent = [&] {
+    std::vector<std::int64_t> of_sources = SentByExit(stages);
+    of_sources.resize(4);
+    return of_sources;
+  };
+  EXPECT_THAT(sent(), ElementsAre(8 * kMegabyte, 16 * kMegabyte, 8 * kMegabyte, 8 * kMegabyte));
+  stages.resources.dealt_gbps.assign(8, 50);
+  stages.pieces =
+      AssignSenders(stages.plan.demand, stages.deliveries, stages.resources, stages.bound_seconds);
+  EXPECT_THAT(sent(), Each(10 * kMegabyte));
+}
+
 // 10 MB for two domains over a NIC of 50 GB/s: 0.2 ms and a relay, or 0.4 ms without.
 TEST(SentDirectly, WhereTheNicHasTheTime) {
   const Cluster cluster = UniformCluster(3, 1, 0, 50);
