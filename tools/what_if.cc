@@ -22,6 +22,7 @@ namespace reshard {
 namespace {
 
 constexpr std::string_view kUnchanged = "unchanged";
+constexpr double kLeastLoss = 0.0005;  // of what percentages show
 
 // Whether both have the same layouts on the same GPUs, wherever these are.
 bool HoldTheSame(const JobRecords& a, const JobRecords& b) {
@@ -87,6 +88,14 @@ std::string GapText(const Prediction& prediction, const std::optional<double>& b
 
 std::string TimeText(const Prediction& prediction) {
   return prediction.seconds ? SecondsText(*prediction.seconds) : "cannot run";
+}
+
+// How much longer the recompiled plan takes than the old one, where that shows: the planner does
+// not know of the old plan, which may suit the edited cluster better.
+std::optional<double> Loss(const Scenario& scenario) {
+  if (!scenario.old_plan.seconds || !scenario.recompiled.seconds) return std::nullopt;
+  const std::optional<double> loss = Gap(*scenario.recompiled.seconds, *scenario.old_plan.seconds);
+  return loss && *loss >= kLeastLoss ? loss : std::nullopt;
 }
 
 JsonValue ToJson(const Prediction& prediction, const std::optional<double>& bound) {
@@ -167,6 +176,10 @@ std::vector<std::string> ScenarioNotes(std::span<const Scenario> scenarios) {
     if (!old_reason.empty() && old_reason == new_reason) {
       notes.push_back(fmt::format("{}: {}", scenario.edits, old_reason));
       continue;
+    }
+    if (const std::optional<double> loss = Loss(scenario)) {
+      notes.push_back(fmt::format("{}: keep the old plan, the recompiled one takes {} longer",
+                                  scenario.edits, PercentText(*loss)));
     }
     if (!old_reason.empty()) {
       notes.push_back(fmt::format("{}, old plan: {}", scenario.edits, old_reason));

@@ -14,6 +14,7 @@
 namespace reshard {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 // One sender with two NICs' worth of bytes for a GPU in each of two other domains.
@@ -115,6 +116,14 @@ TEST_F(WhatIf, OptionsHoldTheOldPlanToWhatItNeeds) {
 TEST_F(WhatIf, SlipsInTheEditsAreErrors) {
   EXPECT_EQ(RunScenario(plan_, "nic 99=0", constants_).error().fault, Fault::kUsage);
   EXPECT_EQ(RunScenario(plan_, "nicGBp=0", constants_).error().fault, Fault::kUsage);
+}
+
+// The planner does not know of the old plan.
+TEST_F(WhatIf, TextSaysWhereTheOldPlanIsTheBetterOne) {
+  const std::vector<Scenario> rows = {{"a", 1e-3, "NICs", {2e-3, ""}, {2.02e-3, ""}},
+                                      {"b", 1e-3, "NICs", {2e-3, ""}, {2.0005e-3, ""}}};
+  const std::string text = ScenarioText("what if", rows);
+  EXPECT_THAT(text, EndsWith("\n\na: keep the old plan, the recompiled one takes 1.0 % longer\n"));
 }
 
 TEST_F(WhatIf, TextShowsEverySideAndReason) {
