@@ -60,6 +60,10 @@ class Lowering {
     return ReceiveArea(rank, phase, phases_);
   }
 
+  // Turns are many short phases: their slots would each take memory that is idle most of the time,
+  // so that what a rank receives, or packs, in one turn lies where it did in the turns before.
+  bool SharesSlots() const { return phases_.bytes.size() >= kManyPhases; }
+
   // A phase begins when the network rounds of the one before are over, or later, so that no two
   // phases have a transfer between the same two ranks in one round.
   void StartPhases() {
@@ -194,9 +198,26 @@ class Lowering {
     return static_cast<SlotIndex>(schedule.slots.size()) - 1;
   }
 
+  // Room for the fullest round of items that come and go, every one at its largest.
+  std::int64_t SharedCapacity(const Slot& slot) const {
+    std::map<RoundIndex, std::int64_t> changes;
+    for (const SlotItem& item : slot.items) {
+      const Column& column = plan_.columns[static_cast<std::size_t>(item.column)];
+      const std::int64_t largest = largest_chunk_[static_cast<std::size_t>(item.column)];
+      const Profile& profile = plan_.profiles[static_cast<std::size_t>(column.profile)];
+      changes[item.first_round] += largest;
+      changes[item.first_round + static_cast<RoundIndex>(profile.weights.size())] -= largest;
+    }
+    std::int64_t content = 0;
+    std::int64_t fullest = 0;
+    for (const auto& [round, bytes] : changes) fullest = std::max(fullest, content += bytes);
+    return fullest;
+  }
+
   // Room for the fullest round: every chunked item at its largest, and of the items of one chunk
   // those that share a round.
   std::int64_t Capacity(const Slot& slot) const {
+    if (SharesSlots()) return SharedCapacity(slot);
     std::int64_t chunked = 0;
     std::map<RoundIndex, std::int64_t> whole;
     for (const SlotItem& item : slot.items) {
@@ -214,17 +235,18 @@ class Lowering {
   }
 
   void MakeReceiveSlots() {
-    receive_slot_.assign(areas_.size(), -1);
+    receive_run_.assign(areas_.size(), {});
     struct Answer {
       RankIndex rank = -1;
       bool receives = false;
     };
     std::vector<Answer> of_group(deliveries_.groups.size());
+    Slot slot;
+    slot.kind = SlotKind::kReceive;
     for (std::size_t a = 0; a < areas_.size(); ++a) {
-      if (areas_[a].empty()) continue;
       const auto rank = static_cast<RankIndex>(a / phases_.bytes.size());
-      Slot slot;
-      slot.kind = SlotKind::kReceive;
+      const std::size_t phase = a % phases_.bytes.size();
+      receive_run_[a].first_item = static_cast<std::int32_t>(slot.items.size());
       for (const std::int32_t l : areas_[a]) {
         for (const std::int64_t h : links_[static_cast<std::size_t>(l)].hops) {
           const Hop& hop = hops_[static_cast<std::size_t>(h)];
@@ -241,15 +263,23 @@ class Lowering {
           slot.items.push_back(item);
         }
       }
-      receive_slot_[a] =
-          AddSlot(rank, static_cast<std::int32_t>(a % phases_.bytes.size()), std::move(slot));
+      if (slot.items.empty() || (SharesSlots() && phase + 1 < phases_.bytes.size())) continue;
+      const SlotIndex index = AddSlot(rank, static_cast<std::int32_t>(phase), slot);
+      const std::size_t first = SharesSlots() ? a - phase : a;
+      for (std::size_t k = first; k <= a; ++k) receive_run_[k].slot = index;
+      slot.items.clear();
     }
   }
 
-  // The pack slot of a link; links of one rank that pack the same share it.
-  SlotIndex PackSlot(const Link& link) {
-    Slot slot;
-    slot.kind = SlotKind::kPack;
+  // Where the items of `hop`'s receipt lie.
+  SlotRun ReceivedRun(RankIndex rank, std::int32_t phase, std::int32_t item,
+                      std::int32_t count) const {
+    const SlotRun& run = receive_run_[Area(rank, phase)];
+    return {run.slot, run.first_item + item, count};
+  }
+
+  std::vector<SlotItem> PackItems(const Link& link) const {
+    std::vector<SlotItem> items;
     const std::int32_t lag = pack_lag_[static_cast<std::size_t>(link.from)];
     for (const std::int64_t h : link.hops) {
       const Hop& hop = hops_[static_cast<std::size_t>(h)];
@@ -257,35 +287,75 @@ class Lowering {
       item.column = hop.column;
       item.first_round = RoundOf(hop) - lag;
       if (hop.parent >= 0) {
-        item.origin_slot = receive_slot_[Area(link.from, link.phase)];
-        item.origin_item = hops_[static_cast<std::size_t>(hop.parent)].item;
+        const SlotRun origin =
+            ReceivedRun(link.from, link.phase, hops_[static_cast<std::size_t>(hop.parent)].item, 1);
+        item.origin_slot = origin.slot;
+        item.origin_item = origin.first_item;
       }
-      slot.items.push_back(item);
+      items.push_back(item);
     }
-    std::vector<SlotIndex>& packed = packed_of_rank_[link.from];
-    for (const SlotIndex known : packed) {
-      const auto& slots = plan_.schedules[static_cast<std::size_t>(link.from)].slots;
-      if (slots[static_cast<std::size_t>(known)].items == slot.items) return known;
+    return items;
+  }
+
+  // Items that one link of a rank, or several, send, and where in the rank's pack slots.
+  struct Packed {
+    std::vector<SlotItem> items;
+    std::size_t bin = 0;
+    std::int32_t first_item = 0;
+  };
+  // A pack slot to be.
+  struct PackBin {
+    Slot slot;
+    SlotIndex index = -1;
+  };
+
+  // Links of one rank that pack the same share it.
+  void PlanPacking() {
+    packed_of_link_.assign(links_.size(), {});
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      const Link& link = links_[l];
+      if (!link.packed) continue;
+      std::vector<Packed>& known = packed_of_rank_[link.from];
+      std::vector<SlotItem> items = PackItems(link);
+      const auto same = std::ranges::find(known, items, &Packed::items);
+      packed_of_link_[l] = static_cast<std::size_t>(same - known.begin());
+      if (same != known.end()) continue;
+      std::vector<PackBin>& bins = bins_of_rank_[link.from];
+      const std::size_t bin = SharesSlots() ? 0 : bins.size();
+      if (bin == bins.size()) bins.emplace_back();
+      std::vector<SlotItem>& together = bins[bin].slot.items;
+      bins[bin].slot.kind = SlotKind::kPack;
+      known.push_back({std::move(items), bin, static_cast<std::int32_t>(together.size())});
+      together.insert(together.end(), known.back().items.begin(), known.back().items.end());
     }
-    packed.push_back(AddSlot(link.from, link.phase, std::move(slot)));
-    return packed.back();
+  }
+
+  // The run of link `l` in its pack slot.
+  SlotRun PackRun(std::size_t l) {
+    const Link& link = links_[l];
+    const Packed& packed = packed_of_rank_[link.from][packed_of_link_[l]];
+    PackBin& bin = bins_of_rank_[link.from][packed.bin];
+    if (bin.index < 0) bin.index = AddSlot(link.from, link.phase, std::move(bin.slot));
+    return {bin.index, packed.first_item, static_cast<std::int32_t>(packed.items.size())};
   }
 
   void MakeTransfers() {
-    for (const Link& link : links_) {
+    PlanPacking();
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      const Link& link = links_[l];
       Transfer transfer;
       transfer.from = link.from;
       transfer.to = link.to;
       const auto count = static_cast<std::int32_t>(link.hops.size());
       const Hop& first = hops_[static_cast<std::size_t>(link.hops[0])];
-      transfer.destination = {receive_slot_[Area(link.to, link.phase)], first.item, count};
+      transfer.destination = ReceivedRun(link.to, link.phase, first.item, count);
       if (link.packed) {
         transfer.lag = pack_lag_[static_cast<std::size_t>(link.from)];
-        transfer.source = {PackSlot(link), 0, count};
+        transfer.source = PackRun(l);
       } else {
         const Hop& parent = hops_[static_cast<std::size_t>(first.parent)];
         transfer.lag = 1;
-        transfer.source = {receive_slot_[Area(link.from, link.phase)], parent.item, count};
+        transfer.source = ReceivedRun(link.from, link.phase, parent.item, count);
       }
       plan_.transfers.push_back(transfer);
     }
@@ -362,8 +432,10 @@ class Lowering {
   std::vector<RoundIndex> column_start_;
   std::vector<std::int64_t> largest_chunk_;  // per column
   std::map<std::pair<std::int32_t, RoundIndex>, ProfileIndex> profile_of_;
-  std::vector<SlotIndex> receive_slot_;  // per rank and phase
-  std::map<RankIndex, std::vector<SlotIndex>> packed_of_rank_;
+  std::vector<SlotRun> receive_run_;  // per rank and phase: its slot, and where it begins there
+  std::vector<std::size_t> packed_of_link_;  // per link that packs, among those of its rank
+  std::map<RankIndex, std::vector<Packed>> packed_of_rank_;
+  std::map<RankIndex, std::vector<PackBin>> bins_of_rank_;
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ inline std::int32_t PhaseOf(const RoutedColumn& column, const Phases& phases) {
 }
 
 inline constexpr std::size_t kMostPhases = 4;
+// Of so many phases, which only turns have, the slots of a rank share their memory.
+inline constexpr std::size_t kManyPhases = kMostPhases + 1;
 
 // A phase must fill the links by itself: `bound_seconds` of the whole refit is the measure of what
 // a small one may take. There are `most` phases at most, or kMostPhases if that is less.

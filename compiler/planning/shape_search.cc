@@ -21,10 +21,6 @@ constexpr std::int32_t kTailRounds = 4;
 constexpr std::int32_t kMaxTailRounds = 12;
 constexpr std::int32_t kTaperStep = 10;
 constexpr std::int32_t kMaxTaper = 90;
-// A little too much staging is met by more rounds of the last phase; every few tries by more of the
-// phases before it, where those are many (turns) and hold most of the bytes.
-constexpr std::int32_t kTriesPerRaise = 4;
-constexpr std::size_t kManyPhases = 5;
 // From this many rounds on, the fewest that fit the staging are nearly the best: a round more costs
 // its overhead, and a tail of a sixteenth of a round has little left to win. In plans of so many
 // transfers nothing else is tried.
@@ -135,9 +131,11 @@ class ShapeSearch {
   // The fewest rounds whose chunks fit the staging and the chunk ceiling. A rank's staging is
   // a / f + b / s with f rounds of the last phase and s of those before: f + s is least for
   //   f = (a + sqrt(a b)) / staging,  s = (b + sqrt(a b)) / staging.
+  // Of many phases, whose slots share memory, all rounds are to be equally full.
   Result<ShapeChoice> LeastRounds() {
     const Options& options = plan_.job.options;
     const auto limit = static_cast<double>(std::max<std::int64_t>(1, options.staging_bytes));
+    const bool many = phases_.bytes.size() >= kManyPhases;
     const LoweringSummary probe = Lower({1, {1, kTailRounds}});
     const auto a = static_cast<double>(probe.last_phase_staging_bytes) * 2;  // of half its bytes
     const auto b = static_cast<double>(probe.earlier_staging_bytes);
@@ -152,7 +150,8 @@ class ShapeSearch {
     if (options.chunk_bytes > 0) {
       full = std::max(full, static_cast<double>(CeilDivide(peak_bytes_, options.chunk_bytes)) - 1);
     }
-    std::int32_t tries = 0;
+    double rounds = static_cast<double>(phases_.bytes.size());
+    if (many) shape.before = EarlierRounds(rounds, full);
     while (full <= kMaxFullRounds && shape.before <= kMaxFullRounds) {
       shape.last.full = static_cast<std::int32_t>(full);
       Lower(shape);
@@ -162,12 +161,14 @@ class ShapeSearch {
         excess = std::max(excess, ratio(NetworkBytesOfFullestRound(plan_), options.chunk_bytes));
       }
       if (excess <= 1) return shape;
-      full = std::max(full + 1, std::floor((full + 1) * std::min(excess, 8.0)) - 1);
-      ++tries;
-      const bool raise = phases_.bytes.size() >= kManyPhases && tries % kTriesPerRaise == 0;
-      if (excess > 1.5 || raise) {
-        shape.before = static_cast<std::int32_t>(std::ceil(shape.before * std::min(excess, 8.0)));
+      const double more = std::min(excess, 8.0);
+      if (many) {
+        rounds = std::max(rounds + 1, std::ceil(rounds * more));
+        shape.before = EarlierRounds(rounds, full);
+        continue;
       }
+      full = std::max(full + 1, std::floor((full + 1) * more) - 1);
+      if (excess > 1.5) shape.before = static_cast<std::int32_t>(std::ceil(shape.before * more));
     }
     if (staging_excess > 1) {
       return InputError("options.stagingMiB",
@@ -179,6 +180,15 @@ class ShapeSearch {
                       "no number of rounds keeps every NIC within " +
                           MebibytesText(options.chunk_bytes) + " a round",
                       "raise options.chunkMiB");
+  }
+
+  // Of `rounds` that are equally full, those of the phases before the last one, which has `full`.
+  std::int32_t EarlierRounds(double rounds, double& full) const {
+    double total = 0;
+    for (const std::int64_t bytes : phases_.bytes) total += static_cast<double>(bytes);
+    const double share = static_cast<double>(phases_.bytes.back()) / std::max(1.0, total);
+    full = std::max(1.0, std::floor(rounds * share));
+    return static_cast<std::int32_t>(std::max(1.0, rounds - full));
   }
 
   // Whether the plan as lowered keeps the limits of the options.

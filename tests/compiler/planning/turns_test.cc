@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/planning/lowering.h"
 #include "schedules/verifier.h"
 #include "simulator/cost_model.h"
 #include "tests/compiler/job_records_builder.h"
+#include "tests/compiler/plan_execution.h"
 #include "tests/compiler/planned_job.h"
 #include "tests/compiler/random_draws.h"
 #include "tests/compiler/test_cluster.h"
@@ -54,19 +56,67 @@ FlowJob MakeFlowJob(int senders, int receivers, const std::vector<Flow>& flows) 
 
 // The traffic that punishes unscheduled sending (field notes, section 4): max-min sharing ends at
 // 1.281 of the fullest port's time. In units of 400 MB, so that it takes half a second.
-TEST(TakeTurns, PunishingTrafficEndsWithinTwoPercent) {
+FlowJob MakePunishingJob() {
   const std::vector<std::vector<int>> flows{{0, 0, 16}, {0, 1, 8},  {0, 4, 8},  {1, 1, 8},
                                             {1, 4, 8},  {2, 1, 32}, {2, 4, 32}, {3, 1, 4},
                                             {3, 4, 16}, {4, 1, 8},  {4, 2, 2}};
   std::vector<Flow> made;
   for (const auto& flow : flows) made.push_back({flow[0], flow[1], flow[2] * 400'000'000LL});
-  const FlowJob flow_job = MakeFlowJob(5, 5, made);
+  return MakeFlowJob(5, 5, made);
+}
+
+TEST(TakeTurns, PunishingTrafficEndsWithinTwoPercent) {
+  const FlowJob flow_job = MakePunishingJob();
   const SimulatedCostModel cost_model(flow_job.cluster, DefaultConstants().value());
   const Result<Plan> plan = MakePlan(flow_job.job, flow_job.cluster, cost_model);
   ASSERT_TRUE(plan) << ToString(plan.error());
   EXPECT_TRUE(Verify(*plan));
   const double bound = 64 * 0.4 / 48;
   EXPECT_LT(cost_model.PredictSeconds(*plan).value(), 1.02 * bound);
+}
+
+// The same with a quarter of the default staging: turns come one after another, so that they need
+// no more of it than the longest one.
+TEST(TakeTurns, OneTurnLiesInStagingWhereTheOneBeforeDid) {
+  FlowJob flow_job = MakePunishingJob();
+  flow_job.job.options.staging_bytes = std::int64_t{512} << 20;
+  const SimulatedCostModel cost_model(flow_job.cluster, DefaultConstants().value());
+  const Result<Plan> plan = MakePlan(flow_job.job, flow_job.cluster, cost_model);
+  ASSERT_TRUE(plan) << ToString(plan.error());
+  EXPECT_TRUE(Verify(*plan));
+  EXPECT_LT(cost_model.PredictSeconds(*plan).value(), 1.03 * 64 * 0.4 / 48);
+}
+
+// Turns by themselves, whatever the cost model would say to them: every byte arrives, and a rank
+// has one slot of a kind however many turns there are.
+TEST(TakeTurns, ShareSlotsAndKeepEveryByte) {
+  int shared = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomDraws draws(seed);
+    std::vector<Flow> flows;
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 4; ++j) {
+        if (draws.Percent(80)) flows.push_back({i, j, draws.Between(1, 40) * 4'000});
+      }
+    }
+    const FlowJob flow_job = MakeFlowJob(4, 4, flows);
+    const Stages stages = MakeStages(flow_job.job, flow_job.cluster);
+    const std::optional<Turns> turns =
+        TakeTurns(stages.routes, stages.deliveries, stages.resources);
+    if (!turns || turns->phases.bytes.size() < kManyPhases) continue;
+    ++shared;
+    Plan plan = stages.plan;
+    const std::vector<RoundShape> shapes(
+        turns->phases.bytes.size(), RoundShape{static_cast<std::int32_t>(draws.Between(1, 3)), 1});
+    LowerRoutes(stages.deliveries, turns->routes, turns->phases,
+                MakeTransferLinks(plan.job, turns->routes, turns->phases), shapes, plan);
+    for (const RankSchedule& schedule : plan.schedules) EXPECT_LE(schedule.slots.size(), 1U);
+    const Result<VerifierReport> verified = Verify(plan);
+    EXPECT_TRUE(verified) << ToString(verified.error());
+    EXPECT_EQ(ExecutePlan(plan, seed), "");
+  }
+  EXPECT_GT(shared, 20);
 }
 
 // On random traffic: in a turn nobody sends to two or receives from two, turns together last as
