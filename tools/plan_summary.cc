@@ -111,7 +111,9 @@ Result<PlanSummary> Summarize(const Plan& plan, const VerifierReport& verified,
   summary.lower_bound_seconds = plan.certificate.lower_bound.seconds;
   summary.bound_by = plan.certificate.lower_bound.description;
   summary.predicted_seconds = predicted_seconds;
-  summary.gap = Gap(predicted_seconds, summary.lower_bound_seconds);
+  summary.leaves_bytes_out = plan.traffic && !plan.traffic->omissions.empty();
+  // The bound is that of all bytes.
+  if (!summary.leaves_bytes_out) summary.gap = Gap(predicted_seconds, summary.lower_bound_seconds);
   summary.rounds = plan.round_count;
   summary.staging_bytes_max = verified.staging_bytes_max;
   summary.ops_per_group_max = verified.ops_per_group_max;
@@ -158,7 +160,9 @@ void AppendRows(const PlanSummary& summary, const Options& options, TextTable& t
   table.AddRow({"lower bound",
                 fmt::format("{}: {}", SecondsText(summary.lower_bound_seconds), summary.bound_by)});
   table.AddRow({"predicted time", SecondsText(summary.predicted_seconds)});
-  table.AddRow({"gap", summary.gap ? PercentText(*summary.gap) : "none: the bound is 0"});
+  const char* no_gap =
+      summary.leaves_bytes_out ? "none: bytes are left out" : "none: the bound is 0";
+  table.AddRow({"gap", summary.gap ? PercentText(*summary.gap) : no_gap});
   table.AddRow({"rounds", CountText(summary.rounds)});
   table.AddRow({"staging", Limited(MemoryText(summary.staging_bytes_max), summary.is_limited,
                                    MemoryText(options.staging_bytes)) +

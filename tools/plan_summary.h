@@ -25,7 +25,8 @@ struct PlanSummary {
   double lower_bound_seconds = 0;
   std::string bound_by;
   double predicted_seconds = 0;
-  std::optional<double> gap;  // none at bound 0
+  std::optional<double> gap;      // none at bound 0, or where bytes are left out
+  bool leaves_bytes_out = false;  // what a simulation-only plan's planner cannot express
   std::int64_t rounds = 0;
   std::int64_t staging_bytes_max = 0;
   std::int64_t ops_per_group_max = 0;

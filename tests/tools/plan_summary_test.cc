@@ -57,6 +57,20 @@ TEST(Summarize, CountsNeedersThatHoldTheBytesOnceOnlyAsLogical) {
   EXPECT_DOUBLE_EQ(*summary->gap, 0.2);  // 0.3 / 0.25 - 1
 }
 
+// 0.01 s for a part of the bytes says nothing about a bound of 0.25 s for all.
+TEST(Summarize, NoGapWhereBytesAreLeftOut) {
+  Plan plan = SmallPlan();
+  plan.traffic.emplace();
+  EXPECT_TRUE(Summarize(plan, {}, 0.3)->gap);
+  plan.traffic->omissions = {{0, 1, "two sharded dims", 200}};
+  const Result<PlanSummary> summary = Summarize(plan, {}, 0.01);
+  ASSERT_TRUE(summary) << ToString(summary.error());
+  EXPECT_FALSE(summary->gap);
+  TextTable table({{"", Alignment::kLeft}, {"", Alignment::kLeft}});
+  AppendRows(*summary, {}, table);
+  EXPECT_THAT(table.Text(), HasSubstr("none: bytes are left out"));
+}
+
 TEST(Summarize, RefusesBytesBeyond64Bits) {
   // The demand would be 3 * 2^62 bytes.
   EXPECT_FALSE(Summarize(SmallPlan(std::int64_t{1} << 62), {}, 1));
