@@ -117,7 +117,7 @@ class MaxMinSolver {
   std::vector<std::int32_t> place_;  // per resource: in the heap; -1 if it is not
   std::size_t rising_ = 0;           // flows not frozen yet
   std::vector<Capped> capped_;       // a heap, the least cap first
-  bool solving_ = false;             // then both heaps are in order
+  bool solving_ = false;             // capped_ is in order then
 };
 
 // Rates of all flows of `table`, resources numbered 0 .. capacities.size() - 1.

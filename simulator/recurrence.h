@@ -39,7 +39,6 @@ class StepHistory {
   StepHistory(std::size_t lanes, RoundIndex rounds)
       : rounds_(rounds), ends_(lanes * static_cast<std::size_t>(rounds)) {}
 
-  RoundIndex rounds() const { return rounds_; }
   void Add(std::size_t lane, RoundIndex round, Nanoseconds end) { ends_[Index(lane, round)] = end; }
   // Of a step that was added, and no later one that is `rounds` or more later.
   Nanoseconds End(std::size_t lane, RoundIndex round) const { return ends_[Index(lane, round)]; }

@@ -431,8 +431,7 @@ class TreeSearch {
         const bool last = &tree == &used[k].back().second;
         const std::int64_t upto =
             last ? type.bytes
-                 : static_cast<std::int64_t>(sum * static_cast<double>(type.bytes)) /
-                       kSplitAlignmentBytes * kSplitAlignmentBytes;
+                 : AlignDown(static_cast<std::int64_t>(sum * static_cast<double>(type.bytes)));
         tree.bytes = std::max<std::int64_t>(0, upto - given);
         given = std::max(given, upto);
         if (tree.bytes > 0) type.trees.push_back(std::move(tree));

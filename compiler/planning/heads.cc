@@ -72,9 +72,7 @@ class HeadChoice {
     const auto count = static_cast<std::int64_t>(deputies.size());
     for (std::int64_t k = 0; k < count; ++k) {
       const std::int64_t end =
-          k + 1 == count
-              ? to
-              : from + (to - from) / count * (k + 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
+          k + 1 == count ? to : from + AlignDown((to - from) / count * (k + 1));
       cut.heads.push_back(head);
       cut.deputies.push_back(deputies[static_cast<std::size_t>(k)]);
       cut.ends.push_back(end);
@@ -167,13 +165,12 @@ class HeadChoice {
           const auto at = std::ranges::find(requests[i].candidates, r);
           if (at == requests[i].candidates.end()) continue;
           const auto k = static_cast<std::size_t>(at - requests[i].candidates.begin());
-          auto moved = static_cast<std::int64_t>(static_cast<double>(shares[i][k]) * share) /
-                       kSplitAlignmentBytes * kSplitAlignmentBytes;
+          std::int64_t moved =
+              AlignDown(static_cast<std::int64_t>(static_cast<double>(shares[i][k]) * share));
           // Beside what it relieves: where the line is cut elsewhere, it is as if it were not.
           std::size_t beside = k + 1;
           while (moved >= kSplitAlignmentBytes && next < room.size()) {
-            const auto fits = static_cast<std::int64_t>(room[next].second) / kSplitAlignmentBytes *
-                              kSplitAlignmentBytes;
+            const std::int64_t fits = AlignDown(static_cast<std::int64_t>(room[next].second));
             const std::int64_t part = std::min(moved, fits);
             if (part > 0) {
               const auto place = static_cast<std::ptrdiff_t>(beside++);

@@ -271,7 +271,7 @@ class Lowering {
     }
   }
 
-  // Where the items of `hop`'s receipt lie.
+  // Where `count` items of what the rank receives in the phase lie, from its `item`th on.
   SlotRun ReceivedRun(RankIndex rank, std::int32_t phase, std::int32_t item,
                       std::int32_t count) const {
     const SlotRun& run = receive_run_[Area(rank, phase)];

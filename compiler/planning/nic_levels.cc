@@ -13,9 +13,7 @@ constexpr double kLevelMargin = 1.002;
 
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-std::int64_t AlignDown(double bytes) {
-  return static_cast<std::int64_t>(bytes) / kSplitAlignmentBytes * kSplitAlignmentBytes;
-}
+std::int64_t Aligned(double bytes) { return AlignDown(static_cast<std::int64_t>(bytes)); }
 
 }  // namespace
 
@@ -72,9 +70,9 @@ std::vector<std::vector<std::pair<RankIndex, std::int64_t>>> NicLevels::Deal(
     for (std::size_t k = 0; k < shares[i].size(); ++k) {
       const RankIndex from = requests[i].preferred[k];
       std::int64_t kept = shares[i][k];
-      std::int64_t moved = AlignDown(static_cast<double>(kept) * excess[At(from)]);
+      std::int64_t moved = Aligned(static_cast<double>(kept) * excess[At(from)]);
       for (const RankIndex to : requests[i].others) {
-        const std::int64_t part = std::min(moved, AlignDown(limits[At(to)] - loads[At(to)]));
+        const std::int64_t part = std::min(moved, Aligned(limits[At(to)] - loads[At(to)]));
         if (part <= 0) continue;
         of_request.emplace_back(to, part);
         loads[At(to)] += static_cast<double>(part);

@@ -274,11 +274,10 @@ class RouteMaker {
     std::int64_t start = from;
     for (const RankIndex r : ranks) {
       sum += resources_.network_gbps[static_cast<std::size_t>(r)];
-      const std::int64_t stop =
-          r == ranks.back()
-              ? to
-              : from + static_cast<std::int64_t>(static_cast<double>(to - from) * sum / rate) /
-                           kSplitAlignmentBytes * kSplitAlignmentBytes;
+      const std::int64_t stop = r == ranks.back()
+                                    ? to
+                                    : from + AlignDown(static_cast<std::int64_t>(
+                                                 static_cast<double>(to - from) * sum / rate));
       if (stop <= start) continue;
       helper_load_[static_cast<std::size_t>(r)] += static_cast<double>(stop - start);
       DeliveryPath path;
@@ -401,14 +400,6 @@ class RouteMaker {
         cursor.used = 0;
       }
     }
-  }
-
-  static std::int64_t AlignDown(std::int64_t bytes) {
-    return bytes / kSplitAlignmentBytes * kSplitAlignmentBytes;
-  }
-
-  static std::int64_t AlignUp(std::int64_t bytes) {
-    return (bytes + kSplitAlignmentBytes - 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
   }
 
   const Deliveries& deliveries_;

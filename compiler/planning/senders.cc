@@ -117,8 +117,7 @@ class SenderAssignment {
     for (const DomainShare& share : shares) {
       for (const bool star : {false, true}) {
         sum += (star ? share.star : share.tree) / total;
-        auto end = static_cast<std::int64_t>(sum * static_cast<double>(bytes)) /
-                   kSplitAlignmentBytes * kSplitAlignmentBytes;
+        auto end = AlignDown(static_cast<std::int64_t>(sum * static_cast<double>(bytes)));
         end = sum > 1 - kRoundingShare ? bytes : std::clamp(end, begin, bytes);
         if (end == begin) continue;
         const GroupClass there{c.demand_class, InDomain(c.holders, share.domain)};
@@ -283,9 +282,8 @@ class SenderAssignment {
     double rate_sum = 0;
     for (const RankIndex r : ranks) {
       rate_sum += resources_.CountedGbps(r);
-      const auto upto =
-          static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / rate_total) /
-          kSplitAlignmentBytes * kSplitAlignmentBytes;
+      const std::int64_t upto =
+          AlignDown(static_cast<std::int64_t>(static_cast<double>(total) * rate_sum / rate_total));
       const std::int64_t target = upto - given;
       given = upto;
       if (sent[r] > target) surplus[r] = sent[r] - target;
@@ -334,7 +332,7 @@ class SenderAssignment {
         if (room < kSplitAlignmentBytes || !suits(piece, rank)) continue;
         // Cuts stay aligned in the class's stream; a piece's ragged end goes with its last part.
         std::int64_t moved = std::min({left, room, piece.size()});
-        if (moved < piece.size()) moved = moved / kSplitAlignmentBytes * kSplitAlignmentBytes;
+        if (moved < piece.size()) moved = AlignDown(moved);
         if (moved == 0) continue;
         result.push_back(
             {piece.demand_class, piece.begin, piece.begin + moved, piece.holder, rank, piece.star});
@@ -410,16 +408,13 @@ std::vector<std::vector<Piece>> Striped(const std::vector<std::vector<Piece>>& p
     for (Piece piece : group) {
       const std::int64_t total = bytes[{piece.star, piece.exit}];
       std::int64_t& position = at[{piece.star, piece.exit}];
-      const std::int64_t length =
-          std::max(kMinPieceBytes, CeilDivide(CeilDivide(total, stripes), kSplitAlignmentBytes) *
-                                       kSplitAlignmentBytes);
+      const std::int64_t length = std::max(kMinPieceBytes, AlignUp(CeilDivide(total, stripes)));
       while (piece.size() > 0) {
         const std::int64_t stripe = position / length;
         std::int64_t taken = std::min(piece.size(), (stripe + 1) * length - position);
         // Cuts are aligned in the class's stream; a ragged end stays with what is before it.
         if (taken < piece.size()) {
-          taken = std::min(piece.size(),
-                           CeilDivide(taken, kSplitAlignmentBytes) * kSplitAlignmentBytes);
+          taken = std::min(piece.size(), AlignUp(taken));
         }
         Piece part = piece;
         part.end = piece.begin + taken;

@@ -258,10 +258,6 @@ class TreeRouter {
     return static_cast<std::int32_t>(hops.size()) - 1;
   }
 
-  static std::int64_t AlignUp(std::int64_t bytes) {
-    return (bytes + kSplitAlignmentBytes - 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
-  }
-
   const Deliveries& deliveries_;
   const RankResources& resources_;
   const RailBundles& bundles_;

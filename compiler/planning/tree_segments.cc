@@ -215,13 +215,6 @@ class SegmentMaker {
     return ranks;
   }
 
-  static std::int64_t AlignDown(std::int64_t bytes) {
-    return bytes / kSplitAlignmentBytes * kSplitAlignmentBytes;
-  }
-  static std::int64_t AlignUp(std::int64_t bytes) {
-    return (bytes + kSplitAlignmentBytes - 1) / kSplitAlignmentBytes * kSplitAlignmentBytes;
-  }
-
   const Deliveries& deliveries_;
   const Demand& demand_;
   const RankResources& resources_;

@@ -210,7 +210,7 @@ class TurnTaker {
         auto& [turn, bytes] = of_link[next];
         std::int64_t taken = column.end - column.begin;
         if (next + 1 < of_link.size() && bytes < taken) {
-          taken = bytes / kSplitAlignmentBytes * kSplitAlignmentBytes;
+          taken = AlignDown(bytes);
         }
         Add(column, column.begin + taken, turn);
         bytes -= taken;

@@ -439,17 +439,18 @@ Result<void> SearchVariants(const CostModel& cost_model, const Deliveries& deliv
   }
   const std::int64_t channels = plan.channels.channels_per_net_peer;
   plan.channels.channels_per_net_peer = ChooseChannelsPerNetPeer(*alike, cost_model.Channels());
-  VariantSearch calm(cost_model, deliveries, *alike, bundles, bound_seconds, nullptr, true, plan);
-  static_cast<void>(calm.Run(false));  // which may not be possible at all
-  if (calm.HasBest() && calm.IsEnough()) {
-    calm.LowerBest();
+  VariantSearch as_alike(cost_model, deliveries, *alike, bundles, bound_seconds, nullptr, true,
+                         plan);
+  static_cast<void>(as_alike.Run(false));  // which may not be possible at all
+  if (as_alike.HasBest() && as_alike.IsEnough()) {
+    as_alike.LowerBest();
     return {};
   }
   plan.channels.channels_per_net_peer = channels;
   Result<void> found = as_is.Run(true);
-  if (!found && !calm.HasBest()) return found;
-  const bool calm_wins = calm.HasBest() && (!as_is.HasBest() || calm.IsBetterThan(as_is));
-  (calm_wins ? calm : as_is).LowerBest();
+  if (!found && !as_alike.HasBest()) return found;
+  const bool alike_wins = as_alike.HasBest() && (!as_is.HasBest() || as_alike.IsBetterThan(as_is));
+  (alike_wins ? as_alike : as_is).LowerBest();
   return {};
 }
 

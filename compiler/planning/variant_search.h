@@ -2,10 +2,10 @@
 //
 // The same senders in more or fewer stripes, the same groups in several phases or in one, NICs
 // level rank by rank or domain by domain or as if all were alike, exits that keep what they pass on
-// or do not, holders inside a domain that serve all receivers or one of them: which is
-// better depends on how many channels a NIC needs, how irregular the traffic is and how long the
-// job. The cost model says. All variants but the first are tried only where that is not near the
-// bound, with its shape of rounds; the best of them gets a shape of its own.
+// or do not, holders inside a domain that serve all receivers or one of them: which is better
+// depends on how many channels a NIC needs, how irregular the traffic is and how long the job. The
+// cost model says. All variants but the first are tried only where that is not near the bound, with
+// its shape of rounds; the best of them gets a shape of its own.
 #pragma once
 
 #include "compiler/bounds/rank_resources.h"

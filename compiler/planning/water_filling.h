@@ -10,6 +10,12 @@ namespace reshard {
 
 // A split is in multiples of this, so that columns begin aligned.
 inline constexpr std::int64_t kSplitAlignmentBytes = 16;
+inline std::int64_t AlignDown(std::int64_t bytes) {
+  return bytes / kSplitAlignmentBytes * kSplitAlignmentBytes;
+}
+inline std::int64_t AlignUp(std::int64_t bytes) {
+  return AlignDown(bytes + kSplitAlignmentBytes - 1);
+}
 
 struct SplitRequest {
   std::int64_t bytes = 0;
